@@ -1,0 +1,83 @@
+# Named tasks; `make help` lists them. Everything Python lives in .venv, everything Rust in target.
+# Needs only make, Python 3.11 or newer, a Rust toolchain and a C linker.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+READY := $(VENV)/.checks-installed
+
+# The build must see this project's environment and no other.
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
+
+PYTEST := $(BIN)/python -m pytest
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench clean tools
+
+help: ## list the tasks
+	@echo "make <task>; the durations are for two cores, first run / later runs"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
+	@echo "Variables: PYTHON=python3.12 chooses the interpreter, PYTEST_ARGS='-k gate' narrows the Python tests."
+
+demo: build ## run examples/demo.py (2 min / 10 s)
+	$(BIN)/python examples/demo.py
+
+build: $(READY) ## compile the extension, optimised, into .venv (2 min / 3 s)
+	@echo "Building the extension"
+	@mkdir -p target
+	@$(BIN)/maturin develop --release > target/build.log 2>&1 || { cat target/build.log >&2; exit 1; }
+
+test: test-rust test-python ## all quick tests, Rust then Python (4 min / 1 min)
+
+test-rust: $(READY) ## unit, golden, property and doc tests of the core (2 min / 20 s)
+	cargo test --workspace --quiet
+
+test-python: build ## Python tests, without the slow statistical ones (2 min / 30 s)
+	$(PYTEST) -n 2 -q -m "not slow" $(PYTEST_ARGS)
+
+test-slow: build ## only the slow statistical tests (minutes)
+	$(PYTEST) -n 2 -q -m slow $(PYTEST_ARGS)
+
+lint: build ## formatting, clippy, ruff, mypy, stubs against the built module (3 min / 20 s)
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict python/optpess
+	$(BIN)/python -m mypy.stubtest optpess._core --mypy-config-file pyproject.toml --allowlist tests/stubtest-allowlist.txt
+
+format: $(READY) ## rewrite the sources in the house format (2 s)
+	cargo fmt --all
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+wheel-test: $(READY) ## build a wheel, test it alone in an empty environment (3 min / 1 min)
+	scripts/wheel-test
+
+docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
+	$(PYTEST) -q tests/python/docs
+
+bench: $(READY) ## time the Rust kernels (minutes)
+	cargo bench --workspace
+
+clean: ## remove everything the tasks produced (1 s)
+	rm -rf target $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python tests examples benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	rm -f python/optpess/*.so
+
+tools:
+	@scripts/check-tools "$(PYTHON)"
+
+# The environment is renewed when the list of dependencies changes.
+$(READY): pyproject.toml | tools
+	@echo "Preparing $(VENV) (about a minute)"
+	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
+	@$(PIP) install --quiet --upgrade pip
+	@$(PIP) install --quiet --group checks
+	@touch $@

@@ -1,0 +1,212 @@
+"""The known model: a finite-horizon constrained Markov decision process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess import _core, storage
+from optpess.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
+
+__all__ = ["CMDP", "Shape"]
+
+FloatArray = npt.NDArray[np.float64]
+_NOISES: dict[str, Callable[[float], Noise]] = {
+    "bernoulli": lambda _: Bernoulli(),
+    "deterministic": lambda _: Deterministic(),
+    "gaussian": Gaussian,
+    "uniform": Uniform,
+}
+
+
+class Shape(NamedTuple):
+    """The sizes of a problem."""
+
+    horizon: int
+    num_states: int
+    num_actions: int
+
+
+class CMDP(_core.Model):
+    """Maximise the expected reward of an episode while each expected cost stays within its limit.
+
+    Constructing validates everything; a model cannot be changed afterwards.
+
+    Args:
+        transitions: ``[H, S, A, S]``, each row a distribution over successors; or sparse rows over
+            (h, s, a), as a SciPy CSR matrix or an :class:`optpess.Transitions`. The slice of the last
+            step is never used and may hold anything.
+        rewards: ``[H, S, A]``, mean rewards in [0, 1].
+        costs: ``[H, S, A]``, or ``[M, H, S, A]`` for several constraints; mean costs in [0, 1].
+        cost_limit: a number in (0, H], or ``[M]`` of them.
+        initial: ``[S]``, the distribution of the first state.
+        noise: how observations differ from their means.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> model = op.CMDP(np.full((3, 2, 2, 2), 0.5), np.ones((3, 2, 2)), np.zeros((3, 2, 2)), 1.0,
+        ...                 [1.0, 0.0])
+        >>> model
+        CMDP(horizon=3, num_states=2, num_actions=2, num_constraints=1, dense)
+    """
+
+    __slots__ = ("_noise",)
+    _noise: Noise
+
+    def __new__(
+        cls,
+        transitions: Any,
+        rewards: npt.ArrayLike,
+        costs: npt.ArrayLike,
+        cost_limit: npt.ArrayLike,
+        initial: npt.ArrayLike,
+        noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
+    ) -> CMDP:
+        return cls._make(transitions, rewards, costs, cost_limit, initial, noise, None)
+
+    @classmethod
+    def stationary(
+        cls,
+        transitions: Any,
+        rewards: npt.ArrayLike,
+        costs: npt.ArrayLike,
+        cost_limit: npt.ArrayLike,
+        initial: npt.ArrayLike,
+        *,
+        horizon: int,
+        noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
+    ) -> CMDP:
+        """A model that is the same at every step; everything is stored once, whatever the horizon.
+
+        The arguments lose their step axis: transitions ``[S, A, S]`` (or sparse rows over (s, a)),
+        rewards ``[S, A]``, costs ``[S, A]`` or ``[M, S, A]``.
+        """
+        return cls._make(transitions, rewards, costs, cost_limit, initial, noise, horizon)
+
+    @classmethod
+    def _make(
+        cls,
+        transitions: Any,
+        rewards: npt.ArrayLike,
+        costs: npt.ArrayLike,
+        cost_limit: npt.ArrayLike,
+        initial: npt.ArrayLike,
+        noise: Noise,
+        horizon: int | None,
+    ) -> CMDP:
+        spec = noise._spec()
+        made = _core.Model.__new__(
+            cls, transitions, rewards, costs, cost_limit, initial, spec, horizon
+        )
+        made._noise = noise
+        return made
+
+    @property
+    def shape(self) -> Shape:
+        """(horizon, num_states, num_actions)."""
+        return Shape(*self.sizes)
+
+    @property
+    def noise(self) -> Noise:
+        """How observations differ from their means."""
+        return self._noise
+
+    @property
+    def rewards(self) -> FloatArray:
+        """r, ``[H, S, A]``, read-only; a stationary model's is a view of ``[S, A]``."""
+        return np.broadcast_to(self.stored_rewards(), self.shape)
+
+    @property
+    def costs(self) -> FloatArray:
+        """c, ``[M, H, S, A]``, read-only; a stationary model's is a view of ``[M, S, A]``."""
+        stored = self.stored_costs()
+        if stored.ndim == 3:
+            stored = stored[:, np.newaxis]
+        return np.broadcast_to(stored, (self.num_constraints, *self.shape))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the model to a ``.npz`` file, uncompressed and without pickle."""
+        storage.save_arrays(path, self._arrays())
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> CMDP:
+        """Reads a model written by :meth:`save`; everything is validated again."""
+        return cls._from_arrays(storage.load_arrays(path, _FIELDS))
+
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        transitions = self.transitions
+        name, parameter = self.noise._spec()
+        arrays = {
+            "format": np.array("optpess.CMDP/1"),
+            "shape": np.array(self.shape),
+            "noise": np.array(name),
+            "noise_parameter": np.array(parameter),
+            "rewards": self.stored_rewards(),
+            "costs": self.stored_costs(),
+            "cost_limits": self.cost_limits,
+            "initial": self.initial,
+            "transition_steps": np.array(transitions.horizon or 0),
+        }
+        arrays |= {f"transition_{key}": value for key, value in transitions.stored()}
+        return arrays
+
+    @classmethod
+    def _from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> CMDP:
+        horizon, num_states, num_actions = (int(size) for size in arrays["shape"])
+        steps = int(arrays["transition_steps"]) or None
+        transitions: Any = arrays["transition_probabilities"]
+        if "transition_successors" in arrays:
+            transitions = _core.Transitions.sparse(
+                arrays["transition_offsets"],
+                arrays["transition_successors"],
+                transitions,
+                num_states=num_states,
+                num_actions=num_actions,
+                horizon=steps,
+            )
+        stationary = arrays["rewards"].ndim == 2
+        noise = _NOISES[str(arrays["noise"])](float(arrays["noise_parameter"]))
+        return cls._make(
+            transitions,
+            arrays["rewards"],
+            arrays["costs"],
+            arrays["cost_limits"],
+            arrays["initial"],
+            noise,
+            horizon if stationary else None,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (type(self)._from_arrays, (self._arrays(),))
+
+    def __copy__(self) -> CMDP:
+        return self  # nothing in it can change
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CMDP:
+        return self
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self.shape._asdict().items())
+        rows = "sparse" if self.transitions.is_sparse else "dense"
+        return f"CMDP({sizes}, num_constraints={self.num_constraints}, {rows})"
+
+
+_FIELDS = storage.Fields(
+    format="optpess.CMDP/1",
+    required={
+        "shape": "i",
+        "noise": "U",
+        "noise_parameter": "f",
+        "rewards": "f",
+        "costs": "f",
+        "cost_limits": "f",
+        "initial": "f",
+        "transition_steps": "i",
+        "transition_probabilities": "f",
+    },
+    optional={"transition_offsets": "i", "transition_successors": "i"},
+)

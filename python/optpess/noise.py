@@ -1,0 +1,56 @@
+"""How an observed reward or cost differs from its mean. Only noise that satisfies the paper's
+Assumption 2.1 (variance proxy at most 1/2) can be made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from optpess import _core
+
+__all__ = ["Bernoulli", "Deterministic", "Gaussian", "Noise", "Uniform"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bernoulli:
+    """The observation is 1 with probability equal to its mean, else 0."""
+
+    def _spec(self) -> tuple[str, float]:
+        return ("bernoulli", 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Deterministic:
+    """The observation is its mean."""
+
+    def _spec(self) -> tuple[str, float]:
+        return ("deterministic", 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian:
+    """Normal noise with standard deviation ``sigma``; sigma squared may be at most 1/2."""
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        _core.check_noise(*self._spec())
+
+    def _spec(self) -> tuple[str, float]:
+        return ("gaussian", float(self.sigma))
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Noise uniform on [-half_width, half_width]; half_width squared may be at most 3/2, since the
+    variance proxy of a uniform variable is its variance, half_width squared over 3."""
+
+    half_width: float
+
+    def __post_init__(self) -> None:
+        _core.check_noise(*self._spec())
+
+    def _spec(self) -> tuple[str, float]:
+        return ("uniform", float(self.half_width))
+
+
+Noise = Bernoulli | Deterministic | Gaussian | Uniform

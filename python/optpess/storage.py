@@ -1,0 +1,113 @@
+"""Arrays in ``.npz`` files, read without trusting them: no pickle, no member that is larger than the
+file it came in, no name or element type that was not expected."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import zipfile
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess.exceptions import InvalidInputError
+
+__all__ = ["Fields", "load_arrays", "save_arrays"]
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Fields:
+    """What a file must contain: names and kinds of elements ("f", "i", "U", as NumPy's dtype.kind)."""
+
+    format: str
+    required: dict[str, str]
+    optional: dict[str, str] = field(default_factory=dict)
+
+    def kinds(self) -> dict[str, str]:
+        return {"format": "U"} | self.required | self.optional
+
+
+def save_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
+    """Writes the arrays beside the target and moves them there, so that a failure half-way leaves
+    what was there before. Uncompressed: the size on disk then bounds what reading it can allocate."""
+    target = Path(path)
+    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        with part.open("xb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def load_arrays(path: str | PathLike[str], fields: Fields) -> Arrays:
+    """Reads exactly the arrays that ``fields`` describes."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = {
+                name.removesuffix(".npy"): _read(path, archive, name) for name in archive.namelist()
+            }
+    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+        raise InvalidInputError(f"{path} is not a readable .npz file: {error}") from error
+    found_format = str(arrays.get("format", "missing"))
+    if found_format != fields.format:
+        raise InvalidInputError(
+            f"{path} has the format {found_format!r}; only {fields.format!r} can be read"
+        )
+    kinds = fields.kinds()
+    for name in {"format", *fields.required} - arrays.keys():
+        raise InvalidInputError(f"{path} has no array {name!r}; found are {sorted(arrays)}")
+    for name, array in arrays.items():
+        if array.dtype.kind != kinds.get(name):
+            allowed = kinds.get(name, "nothing: no such array is expected")
+            raise InvalidInputError(
+                f"{path}: array {name!r} holds {array.dtype}; allowed is kind {allowed}"
+            )
+    return arrays
+
+
+def _read(
+    path: str | PathLike[str], archive: zipfile.ZipFile, name: str
+) -> npt.NDArray[Any]:
+    member = archive.getinfo(name)
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise InvalidInputError(
+            f"{path}: member {name!r} is compressed; files must be stored uncompressed (numpy.savez)"
+        )
+    size = os.stat(path).st_size
+    if member.file_size > size:
+        raise InvalidInputError(
+            f"{path}: member {name!r} claims {member.file_size} bytes in a file of {size}"
+        )
+    try:
+        with archive.open(member) as stream:
+            version = np.lib.format.read_magic(stream)
+            read_header = (
+                np.lib.format.read_array_header_1_0
+                if version == (1, 0)
+                else np.lib.format.read_array_header_2_0
+            )
+            shape, _, dtype = read_header(stream)
+            # Python's integers do not overflow, so a header that lies about its size is found out
+            # before anything of that size is allocated.
+            claimed = dtype.itemsize
+            for length in shape:
+                claimed *= length
+            if dtype.hasobject or claimed > member.file_size:
+                raise InvalidInputError(
+                    f"{path}: array {name!r} claims {dtype} of shape {shape} in a member of "
+                    f"{member.file_size} bytes; pickled objects are never read"
+                )
+        with archive.open(member) as stream:
+            return np.lib.format.read_array(stream, allow_pickle=False)
+    except (ValueError, SyntaxError, EOFError, OverflowError, MemoryError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(f"{path}: array {name!r} cannot be read: {error}") from error

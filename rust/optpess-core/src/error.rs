@@ -1,0 +1,236 @@
+//! Owns every reason for which the core refuses to go on. Refuses free text: a cause is a variant
+//! with typed fields, so that a caller can match on it and a message can name array, index,
+//! what was found and what is allowed.
+//!
+//! Deliberately not `#[non_exhaustive]`: the binding maps variants to Python exceptions in one
+//! exhaustive `match`, and a new variant must not compile until its exception has been chosen.
+
+use std::fmt;
+
+/// An element (or a row) of a named input array, in the caller's own indexing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The array's name as the caller knows it.
+    pub array: &'static str,
+    /// Indices along the leading axes; empty for a scalar.
+    pub index: Vec<usize>,
+}
+
+impl Place {
+    /// The element of `array` at `index`.
+    #[must_use]
+    pub fn new(array: &'static str, index: &[usize]) -> Self {
+        Self {
+            array,
+            index: index.to_vec(),
+        }
+    }
+
+    /// A scalar parameter.
+    #[must_use]
+    pub fn scalar(name: &'static str) -> Self {
+        Self::new(name, &[])
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.array)?;
+        if !self.index.is_empty() {
+            write!(f, "{:?}", self.index)?;
+        }
+        Ok(())
+    }
+}
+
+/// A range of allowed values, with open or closed ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    low: f64,
+    high: f64,
+    low_closed: bool,
+    high_closed: bool,
+}
+
+impl Interval {
+    /// The closed interval `[low, high]`.
+    #[must_use]
+    pub const fn closed(low: f64, high: f64) -> Self {
+        Self {
+            low,
+            high,
+            low_closed: true,
+            high_closed: true,
+        }
+    }
+
+    /// The half-open interval `(low, high]`.
+    #[must_use]
+    pub const fn open_closed(low: f64, high: f64) -> Self {
+        Self {
+            low,
+            high,
+            low_closed: false,
+            high_closed: true,
+        }
+    }
+
+    /// The open interval `(low, high)`.
+    #[must_use]
+    pub const fn open(low: f64, high: f64) -> Self {
+        Self {
+            low,
+            high,
+            low_closed: false,
+            high_closed: false,
+        }
+    }
+
+    /// Whether `value` lies inside; never true of NaN.
+    #[must_use]
+    pub fn contains(&self, value: f64) -> bool {
+        let above = value > self.low || (self.low_closed && value >= self.low);
+        let below = value < self.high || (self.high_closed && value <= self.high);
+        above && below
+    }
+}
+
+impl fmt::Display for Interval {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let left = if self.low_closed { '[' } else { '(' };
+        let right = if self.high_closed { ']' } else { ')' };
+        write!(f, "{left}{}, {}{right}", self.low, self.high)
+    }
+}
+
+/// Everything the core can refuse, one variant a cause.
+#[derive(Debug, Clone, PartialEq, thiserror::Error, strum::VariantNames, strum::IntoStaticStr)]
+pub enum Error {
+    /// An array has the wrong number of axes.
+    #[error("{array} has shape {found:?}, which is {} axes; it must have the axes {expected}", found.len())]
+    WrongRank {
+        /// The array's name.
+        array: &'static str,
+        /// The axes it must have, such as `[H, S, A]`.
+        expected: &'static str,
+        /// Its shape.
+        found: Vec<usize>,
+    },
+    /// An array has the right number of axes, one of them of the wrong length.
+    #[error("{array} has shape {found:?}; it must have shape {expected:?} (axes {axes})")]
+    ShapeMismatch {
+        /// The array's name.
+        array: &'static str,
+        /// What the axes mean.
+        axes: &'static str,
+        /// The shape it must have.
+        expected: Vec<usize>,
+        /// The shape it has.
+        found: Vec<usize>,
+    },
+    /// An axis of length zero.
+    #[error(
+        "{array} has shape {found:?}: axis {axis} is empty; every axis needs at least one entry"
+    )]
+    EmptyAxis {
+        /// The array's name.
+        array: &'static str,
+        /// The empty axis.
+        axis: usize,
+        /// The array's shape.
+        found: Vec<usize>,
+    },
+    /// Sizes whose product cannot be stored.
+    #[error(
+        "{what} of sizes {sizes:?} has more entries than can be stored; at most {allowed} are allowed"
+    )]
+    TooLarge {
+        /// What was to be made.
+        what: &'static str,
+        /// The sizes asked for.
+        sizes: Vec<usize>,
+        /// The largest number of entries allowed.
+        allowed: usize,
+    },
+    /// Elements of a kind that has no faithful conversion to 64-bit floats (or integers).
+    #[error("{array} holds elements of type {found}; allowed are {allowed}")]
+    UnsupportedType {
+        /// The array's name.
+        array: &'static str,
+        /// The element type found.
+        found: String,
+        /// The element types that can be converted.
+        allowed: &'static str,
+    },
+    /// NaN or an infinity.
+    #[error("{place} is {found}; every entry must be finite")]
+    NotFinite {
+        /// Where.
+        place: Place,
+        /// What stands there.
+        found: f64,
+    },
+    /// A number outside its allowed range.
+    #[error("{place} is {found}; it must lie in {allowed}")]
+    OutOfRange {
+        /// Where.
+        place: Place,
+        /// What stands there.
+        found: f64,
+        /// The allowed range.
+        allowed: Interval,
+    },
+    /// Probabilities that do not add up.
+    #[error("{place} sums to {sum:?}, which is {:e} away from 1; it must sum to {required} (an array in single precision is best renormalised in double precision first)", sum - 1.0)]
+    NotADistribution {
+        /// The row.
+        place: Place,
+        /// The row's sum.
+        sum: f64,
+        /// `1 within 1e-9`, or `at most 1 within 1e-9` for a sub-stochastic row.
+        required: &'static str,
+    },
+    /// A sparse row names a successor state that does not exist.
+    #[error("{place} is {found}; a successor state must lie in [0, {num_states})")]
+    SuccessorOutOfRange {
+        /// The position in the list of successors.
+        place: Place,
+        /// The state named there.
+        found: i64,
+        /// How many states there are.
+        num_states: usize,
+    },
+    /// A sparse row names a successor twice, or not in increasing order.
+    #[error(
+        "{place} is {found} after {previous} in the same row; the successors of a row must be strictly increasing (sort them and add up duplicates)"
+    )]
+    SuccessorsNotIncreasing {
+        /// The position in the list of successors.
+        place: Place,
+        /// The successor before it in the row.
+        previous: i64,
+        /// The successor found.
+        found: i64,
+    },
+    /// The row offsets of a sparse kernel are not 0 = o_0 <= o_1 <= ... <= o_rows = number of entries.
+    #[error(
+        "{place} is {found}; row offsets must start at 0, never decrease and end at the number of stored entries, here {entries}"
+    )]
+    MalformedOffsets {
+        /// The position in the list of offsets.
+        place: Place,
+        /// The offset found.
+        found: i64,
+        /// How many entries are stored.
+        entries: usize,
+    },
+    /// A list that needs at least one element is empty.
+    #[error("{what} is empty; at least one is needed")]
+    NothingGiven {
+        /// What was to be given.
+        what: &'static str,
+    },
+}
+
+/// The result of everything that can be refused.
+pub type Result<T> = std::result::Result<T, Error>;

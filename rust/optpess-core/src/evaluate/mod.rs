@@ -1,0 +1,10 @@
+//! Owns exact evaluation: values V and occupancies q of a given policy, for any signal and any
+//! kernel, stochastic or not. Refuses optimisation.
+
+mod difference;
+mod occupancy;
+mod value;
+
+pub use difference::{Expectation, value_difference};
+pub use occupancy::{OccupancyMeasure, mix_policies, occupancy};
+pub use value::{evaluate, state_values};

@@ -1,0 +1,176 @@
+//! Owns what the world is: transitions, rewards, costs, limits, start and noise of a finite-horizon
+//! constrained Markov decision process. Constructing is validating. Refuses sampling and learning.
+
+mod kernel;
+mod noise;
+
+pub use kernel::{Kernel, Rows, Slices, SparseRows, StepKernel, TransitionKernel};
+pub use noise::{GaussianNoise, MAX_VARIANCE_PROXY, ObservationNoise, UniformNoise};
+
+use crate::error::{Error, Interval, Place, Result};
+use crate::policy::check_distribution;
+use crate::shape::Shape;
+use crate::table::Signal;
+
+/// mu, the distribution of the first state.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InitialDistribution(Vec<f64>);
+
+impl InitialDistribution {
+    /// A distribution over states from its probabilities `[S]`.
+    pub fn new(num_states: usize, data: Vec<f64>) -> Result<Self> {
+        if data.len() != num_states {
+            return Err(Error::ShapeMismatch {
+                array: "initial",
+                axes: "[S]",
+                expected: vec![num_states],
+                found: vec![data.len()],
+            });
+        }
+        check_distribution(&data, |entry| match entry {
+            Some(state) => Place::new("initial", &[state]),
+            None => Place::scalar("initial"),
+        })?;
+        Ok(Self(data))
+    }
+
+    /// mu(s), one probability a state.
+    #[must_use]
+    pub fn data(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// sum over s of mu(s) v(s).
+    #[must_use]
+    #[inline(always)]
+    pub fn expect(&self, values: &[f64]) -> f64 {
+        crate::vectorised::dot(&self.0, values)
+    }
+}
+
+/// A reward or a cost: a signal with values in [0, 1].
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnitSignal(Signal);
+
+impl UnitSignal {
+    /// Checks a signal's values; messages put `prefix` (the constraint, say) before the index.
+    pub fn new(name: &'static str, prefix: &[usize], signal: Signal) -> Result<Self> {
+        let allowed = Interval::closed(0.0, 1.0);
+        let outside = |&value: &f64| !allowed.contains(value);
+        match signal.data().iter().position(outside) {
+            None => Ok(Self(signal)),
+            Some(flat) => Err(Error::OutOfRange {
+                place: Place::new(name, &[prefix, &signal.index(flat)].concat()),
+                found: signal.data()[flat],
+                allowed,
+            }),
+        }
+    }
+}
+
+/// (P, r, c, tau, mu) with the noise of its observations; M >= 1 costs, each with its limit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConstrainedMdp {
+    shape: Shape,
+    kernel: TransitionKernel,
+    reward: Signal,
+    costs: Vec<Signal>,
+    limits: Vec<f64>,
+    initial: InitialDistribution,
+    noise: ObservationNoise,
+}
+
+impl ConstrainedMdp {
+    /// Checks that sizes agree and that limits lie in (0, H].
+    pub fn new(
+        kernel: TransitionKernel,
+        reward: UnitSignal,
+        costs: Vec<UnitSignal>,
+        limits: Vec<f64>,
+        initial: InitialDistribution,
+        noise: ObservationNoise,
+    ) -> Result<Self> {
+        let shape = reward.0.shape();
+        kernel.kernel().check_shape(shape)?;
+        if costs.is_empty() {
+            return Err(Error::NothingGiven { what: "costs" });
+        }
+        if let Some(other) = costs.iter().find(|cost| cost.0.shape() != shape) {
+            return Err(Error::ShapeMismatch {
+                array: "costs",
+                axes: "[H, S, A]",
+                expected: shape.sizes().to_vec(),
+                found: other.0.shape().sizes().to_vec(),
+            });
+        }
+        if limits.len() != costs.len() {
+            return Err(Error::ShapeMismatch {
+                array: "cost_limit",
+                axes: "[M]",
+                expected: vec![costs.len()],
+                found: vec![limits.len()],
+            });
+        }
+        let allowed = Interval::open_closed(0.0, shape.horizon() as f64);
+        for (constraint, &limit) in limits.iter().enumerate() {
+            if !allowed.contains(limit) {
+                return Err(Error::OutOfRange {
+                    place: Place::new("cost_limit", &[constraint]),
+                    found: limit,
+                    allowed,
+                });
+            }
+        }
+        Ok(Self {
+            shape,
+            kernel,
+            reward: reward.0,
+            costs: costs.into_iter().map(|cost| cost.0).collect(),
+            limits,
+            initial,
+            noise,
+        })
+    }
+
+    /// H, |S|, |A|.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// P.
+    #[must_use]
+    pub fn kernel(&self) -> &TransitionKernel {
+        &self.kernel
+    }
+
+    /// r, in [0, 1].
+    #[must_use]
+    pub fn reward(&self) -> &Signal {
+        &self.reward
+    }
+
+    /// The costs c, each in [0, 1].
+    #[must_use]
+    pub fn costs(&self) -> &[Signal] {
+        &self.costs
+    }
+
+    /// tau, one limit a cost, each in (0, H].
+    #[must_use]
+    pub fn limits(&self) -> &[f64] {
+        &self.limits
+    }
+
+    /// mu.
+    #[must_use]
+    pub fn initial(&self) -> &InitialDistribution {
+        &self.initial
+    }
+
+    /// How observations differ from their means.
+    #[must_use]
+    pub fn noise(&self) -> ObservationNoise {
+        self.noise
+    }
+}

@@ -1,0 +1,176 @@
+//! Owns policies pi_h(a|s): every row is a distribution over actions. Refuses to know how a policy
+//! was found.
+
+use crate::error::{Error, Place, Result};
+use crate::shape::Shape;
+use crate::table::zeros;
+
+/// How far the sum of a row of probabilities may be from 1.
+pub const SUM_TOLERANCE: f64 = 1e-9;
+
+/// Checks that `row` holds finite, non-negative numbers and returns their sum; `place` names an
+/// entry of the row for the message.
+#[inline]
+pub fn checked_sum(row: &[f64], place: impl Fn(usize) -> Place) -> Result<f64> {
+    let sum: f64 = row.iter().sum();
+    // One comparison a row in the healthy case: a NaN or an infinity shows in the sum, a negative
+    // entry in the minimum.
+    let least = row.iter().fold(0.0_f64, |least, &p| least.min(p));
+    if sum.is_finite() && least >= 0.0 {
+        return Ok(sum);
+    }
+    for (entry, &found) in row.iter().enumerate() {
+        if !found.is_finite() {
+            return Err(Error::NotFinite {
+                place: place(entry),
+                found,
+            });
+        }
+        if found < 0.0 {
+            return Err(Error::OutOfRange {
+                place: place(entry),
+                found,
+                allowed: crate::error::Interval::closed(0.0, 1.0),
+            });
+        }
+    }
+    Ok(sum) // finite entries whose sum overflows: the caller refuses the sum
+}
+
+/// Checks that `row` is a distribution.
+#[inline]
+pub fn check_distribution(row: &[f64], place: impl Fn(Option<usize>) -> Place) -> Result<()> {
+    let sum = checked_sum(row, |entry| place(Some(entry)))?;
+    if (sum - 1.0).abs() <= SUM_TOLERANCE {
+        Ok(())
+    } else {
+        Err(Error::NotADistribution {
+            place: place(None),
+            sum,
+            required: "1 within 1e-9",
+        })
+    }
+}
+
+/// A randomised Markov policy pi_h(a|s).
+#[derive(Debug, Clone, PartialEq)]
+pub struct MarkovPolicy {
+    shape: Shape,
+    data: Vec<f64>, // [H, S, A]
+}
+
+impl MarkovPolicy {
+    /// A policy from its probabilities `[H, S, A]`.
+    pub fn new(name: &'static str, shape: Shape, data: Vec<f64>) -> Result<Self> {
+        Self::labelled(name, &[], shape, data)
+    }
+
+    /// As [`MarkovPolicy::new`] for an element of a list of policies: messages put `prefix` before
+    /// the index.
+    pub fn labelled(
+        name: &'static str,
+        prefix: &[usize],
+        shape: Shape,
+        data: Vec<f64>,
+    ) -> Result<Self> {
+        if data.len() != shape.triples() {
+            return Err(Error::ShapeMismatch {
+                array: name,
+                axes: "[H, S, A]",
+                expected: shape.sizes().to_vec(),
+                found: vec![data.len()],
+            });
+        }
+        let num_actions = shape.num_actions();
+        for (row, probabilities) in data.chunks_exact(num_actions).enumerate() {
+            check_distribution(probabilities, |entry| {
+                let triple = shape.triple_index(row * num_actions + entry.unwrap_or(0));
+                let kept = if entry.is_some() { 3 } else { 2 };
+                Place::new(name, &[prefix, &triple[..kept]].concat())
+            })?;
+        }
+        Ok(Self { shape, data })
+    }
+
+    /// The policy that takes `actions[h, s]` surely. The caller's actions must be below |A|.
+    pub fn deterministic(shape: Shape, actions: &[u32]) -> Result<Self> {
+        let mut data = zeros("a policy [H, S, A]", shape.triples())?;
+        for (row, &action) in data.chunks_exact_mut(shape.num_actions()).zip(actions) {
+            row[action as usize] = 1.0;
+        }
+        Ok(Self { shape, data })
+    }
+
+    /// A policy whose rows are distributions by construction; checked in debug builds only.
+    pub(crate) fn from_distributions(shape: Shape, data: Vec<f64>) -> Self {
+        debug_assert!(Self::new("policy", shape, data.clone()).is_ok());
+        Self { shape, data }
+    }
+
+    /// The problem's sizes.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// pi_h, `[S, A]`.
+    #[must_use]
+    #[inline(always)]
+    pub fn step(&self, step: usize) -> &[f64] {
+        let pairs = self.shape.pairs();
+        &self.data[step * pairs..][..pairs]
+    }
+
+    /// pi_h(.|s).
+    #[must_use]
+    #[inline(always)]
+    pub fn row(&self, step: usize, state: usize) -> &[f64] {
+        let num_actions = self.shape.num_actions();
+        &self.data[(step * self.shape.num_states() + state) * num_actions..][..num_actions]
+    }
+
+    /// All probabilities, `[H, S, A]`.
+    #[must_use]
+    pub fn data(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// All probabilities, `[H, S, A]`, owned.
+    #[must_use]
+    pub fn into_data(self) -> Vec<f64> {
+        self.data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape() -> Shape {
+        Shape::new(2, 1, 2).unwrap()
+    }
+
+    #[test]
+    fn a_row_that_does_not_sum_to_one_is_named() {
+        let error = MarkovPolicy::new("policy", shape(), vec![0.5, 0.5, 0.7, 0.2]).unwrap_err();
+        assert!(
+            error.to_string().starts_with("policy[1, 0] sums to 0.89"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_negative_probability_is_named_even_if_the_row_sums_to_one() {
+        let error = MarkovPolicy::new("policy", shape(), vec![1.25, -0.25, 1.0, 0.0]).unwrap_err();
+        assert!(
+            error.to_string().starts_with("policy[0, 0, 1] is -0.25"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_deterministic_policy_puts_all_mass_on_its_action() {
+        let policy = MarkovPolicy::deterministic(shape(), &[1, 0]).unwrap();
+        assert_eq!(policy.data(), &[0.0, 1.0, 1.0, 0.0]);
+    }
+}

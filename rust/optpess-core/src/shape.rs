@@ -1,0 +1,133 @@
+//! Owns the three sizes of a problem and all index arithmetic on them. Refuses sizes of zero and
+//! sizes whose tables could not be stored.
+
+use crate::error::{Error, Result};
+
+/// The largest number of (step, state, action) triples a problem may have: a table of 64-bit floats
+/// over them then takes 16 GiB. Larger sizes are refused before anything is allocated.
+pub const MAX_TRIPLES: usize = 1 << 31;
+
+/// Horizon H, number of states |S| and number of actions |A| of an episodic problem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shape {
+    horizon: usize,
+    num_states: usize,
+    num_actions: usize,
+}
+
+impl Shape {
+    /// Checks that each size is at least one and that an `[H, S, A]` table can be stored.
+    pub fn new(horizon: usize, num_states: usize, num_actions: usize) -> Result<Self> {
+        let sizes = [horizon, num_states, num_actions];
+        if let Some(axis) = sizes.iter().position(|&size| size == 0) {
+            return Err(Error::EmptyAxis {
+                array: "shape",
+                axis,
+                found: sizes.to_vec(),
+            });
+        }
+        let triples = horizon
+            .checked_mul(num_states)
+            .and_then(|product| product.checked_mul(num_actions));
+        match triples {
+            Some(count) if count <= MAX_TRIPLES => Ok(Self {
+                horizon,
+                num_states,
+                num_actions,
+            }),
+            _ => Err(Error::TooLarge {
+                what: "a table [H, S, A]",
+                sizes: sizes.to_vec(),
+                allowed: MAX_TRIPLES,
+            }),
+        }
+    }
+
+    /// H, the number of steps of an episode.
+    #[must_use]
+    pub fn horizon(&self) -> usize {
+        self.horizon
+    }
+
+    /// |S|.
+    #[must_use]
+    pub fn num_states(&self) -> usize {
+        self.num_states
+    }
+
+    /// |A|.
+    #[must_use]
+    pub fn num_actions(&self) -> usize {
+        self.num_actions
+    }
+
+    /// |S| |A|, the number of state-action pairs.
+    #[must_use]
+    pub fn pairs(&self) -> usize {
+        self.num_states * self.num_actions
+    }
+
+    /// H |S| |A|, the number of entries of an `[H, S, A]` table.
+    #[must_use]
+    pub fn triples(&self) -> usize {
+        self.horizon * self.pairs()
+    }
+
+    /// The index of (state, action) within one step of a table.
+    #[must_use]
+    #[inline(always)]
+    pub fn pair(&self, state: usize, action: usize) -> usize {
+        state * self.num_actions + action
+    }
+
+    /// The sizes as `[H, S, A]`.
+    #[must_use]
+    pub fn sizes(&self) -> [usize; 3] {
+        [self.horizon, self.num_states, self.num_actions]
+    }
+
+    /// The place of a flat index of an `[H, S, A]` table.
+    #[must_use]
+    pub fn triple_index(&self, flat: usize) -> [usize; 3] {
+        let pairs = self.pairs();
+        [
+            flat / pairs,
+            flat % pairs / self.num_actions,
+            flat % self.num_actions,
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_of_zero_is_refused_by_axis() {
+        assert!(matches!(
+            Shape::new(2, 0, 3),
+            Err(Error::EmptyAxis { axis: 1, .. })
+        ));
+    }
+
+    #[test]
+    fn sizes_whose_product_overflows_are_refused() {
+        for sizes in [
+            [usize::MAX, 2, 2],
+            [1 << 40, 1 << 20, 1 << 10],
+            [1 << 31, 1, 2],
+        ] {
+            assert!(matches!(
+                Shape::new(sizes[0], sizes[1], sizes[2]),
+                Err(Error::TooLarge { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn flat_indices_and_triples_are_inverse() {
+        let shape = Shape::new(3, 4, 2).unwrap();
+        let flat = 2 * shape.pairs() + shape.pair(3, 1);
+        assert_eq!(shape.triple_index(flat), [2, 3, 1]);
+    }
+}

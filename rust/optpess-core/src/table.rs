@@ -1,0 +1,200 @@
+//! Owns storage: a signal over (step, state, action) and values over (step, state). Refuses meaning:
+//! a [`Signal`] does not know whether it is a reward or a cost, nor how it was biased.
+
+use crate::error::{Error, Place, Result};
+use crate::shape::{MAX_TRIPLES, Shape};
+
+/// A vector of `len` zeros, or [`Error::TooLarge`] where the allocator has no room; a plain `vec!`
+/// would end the process instead.
+pub fn zeros<T: Clone + Default>(what: &'static str, len: usize) -> Result<Vec<T>> {
+    let mut data = Vec::new();
+    if data.try_reserve_exact(len).is_err() {
+        return Err(Error::TooLarge {
+            what,
+            sizes: vec![len],
+            allowed: MAX_TRIPLES,
+        });
+    }
+    data.resize(len, T::default());
+    Ok(data)
+}
+
+/// Anything that has a number for each (step, state, action): a stored table, or a combination of
+/// tables that is never stored, such as a Lagrangian.
+pub trait StepSignal {
+    /// g_h(s, a), where `pair` is the index of (s, a) within the step.
+    fn at(&self, step: usize, pair: usize) -> f64;
+}
+
+/// g_h(s, a), stored for each step, or once when it is the same at every step.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Signal {
+    shape: Shape,
+    /// Distance between steps in `data`: |S| |A|, or 0 for a stationary signal.
+    stride: usize,
+    data: Vec<f64>, // [H, S, A] or [S, A]
+}
+
+impl Signal {
+    /// A signal from its values `[H, S, A]`, each of them finite; the name is used in messages.
+    pub fn new(name: &'static str, shape: Shape, data: Vec<f64>) -> Result<Self> {
+        Self::labelled(name, &[], shape, shape.pairs(), data)
+    }
+
+    /// A signal that is the same at every step, from its values `[S, A]`.
+    pub fn stationary(name: &'static str, shape: Shape, data: Vec<f64>) -> Result<Self> {
+        Self::labelled(name, &[], shape, 0, data)
+    }
+
+    /// A signal whose steps are `stride` apart: |S| |A|, or 0 if it is the same at every step.
+    /// Messages put `prefix` before the index, for an element of a list of signals.
+    pub fn labelled(
+        name: &'static str,
+        prefix: &[usize],
+        shape: Shape,
+        stride: usize,
+        data: Vec<f64>,
+    ) -> Result<Self> {
+        let expected = (shape.horizon() - 1) * stride + shape.pairs();
+        if data.len() != expected {
+            return Err(Error::ShapeMismatch {
+                array: name,
+                axes: "[H, S, A], or [S, A] if stationary",
+                expected: vec![expected],
+                found: vec![data.len()],
+            });
+        }
+        let signal = Self {
+            shape,
+            stride,
+            data,
+        };
+        match signal.data.iter().position(|value| !value.is_finite()) {
+            Some(flat) => Err(Error::NotFinite {
+                place: Place::new(name, &[prefix, &signal.index(flat)].concat()),
+                found: signal.data[flat],
+            }),
+            None => Ok(signal),
+        }
+    }
+
+    /// The problem's sizes.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether the signal is stored once for all steps.
+    #[must_use]
+    pub fn is_stationary(&self) -> bool {
+        self.stride == 0
+    }
+
+    /// The stored values, `[H, S, A]` or `[S, A]`.
+    #[must_use]
+    pub fn data(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// The values of one step, `[S, A]`.
+    #[must_use]
+    #[inline(always)]
+    pub fn step(&self, step: usize) -> &[f64] {
+        &self.data[step * self.stride..][..self.shape.pairs()]
+    }
+
+    /// The caller's index of a stored value: (h, s, a), or (s, a) if stationary.
+    #[must_use]
+    pub fn index(&self, flat: usize) -> Vec<usize> {
+        let triple = self.shape.triple_index(flat);
+        if self.is_stationary() {
+            triple[1..].to_vec()
+        } else {
+            triple.to_vec()
+        }
+    }
+}
+
+impl StepSignal for Signal {
+    #[inline(always)]
+    fn at(&self, step: usize, pair: usize) -> f64 {
+        self.data[step * self.stride + pair]
+    }
+}
+
+/// V_h(s) for h = 0..=H; the last row is zero.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StateValues {
+    num_states: usize,
+    data: Vec<f64>, // [H + 1, S]
+}
+
+impl StateValues {
+    /// All values zero.
+    pub fn zeros(shape: Shape) -> Result<Self> {
+        let num_states = shape.num_states();
+        Ok(Self {
+            num_states,
+            data: zeros(
+                "state values [H + 1, S]",
+                (shape.horizon() + 1) * num_states,
+            )?,
+        })
+    }
+
+    /// V_h, one value a state.
+    #[must_use]
+    #[inline(always)]
+    pub fn step(&self, step: usize) -> &[f64] {
+        &self.data[step * self.num_states..][..self.num_states]
+    }
+
+    /// V_h to be written and V_{h+1} to be read.
+    #[must_use]
+    #[inline(always)]
+    pub fn step_and_next(&mut self, step: usize) -> (&mut [f64], &[f64]) {
+        let (head, tail) = self.data.split_at_mut((step + 1) * self.num_states);
+        (
+            &mut head[step * self.num_states..],
+            &tail[..self.num_states],
+        )
+    }
+
+    /// All values, `[H + 1, S]`.
+    #[must_use]
+    pub fn data(&self) -> &[f64] {
+        &self.data
+    }
+
+    /// All values, `[H + 1, S]`, owned.
+    #[must_use]
+    pub fn into_data(self) -> Vec<f64> {
+        self.data
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_not_finite_is_named_by_the_callers_index() {
+        let shape = Shape::new(2, 2, 2).unwrap();
+        let mut data = vec![0.0; 8];
+        data[6] = f64::NAN;
+        let error = Signal::new("rewards", shape, data).unwrap_err();
+        assert!(error.to_string().starts_with("rewards[1, 1, 0] is NaN"));
+        let error =
+            Signal::stationary("rewards", shape, vec![0.0, 0.0, f64::INFINITY, 0.0]).unwrap_err();
+        assert!(error.to_string().starts_with("rewards[1, 0] is inf"));
+    }
+
+    #[test]
+    fn a_stationary_signal_is_stored_once_and_read_at_every_step() {
+        let shape = Shape::new(3, 1, 2).unwrap();
+        let signal = Signal::stationary("g", shape, vec![1.0, 2.0]).unwrap();
+        assert!(signal.is_stationary());
+        assert_eq!(signal.data().len(), 2);
+        assert_eq!(signal.step(2), &[1.0, 2.0]);
+    }
+}

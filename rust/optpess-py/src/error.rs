@@ -1,0 +1,42 @@
+//! Owns the one map from causes of refusal to Python exceptions.
+
+use optpess_core::error::Error;
+use pyo3::prelude::*;
+use strum::VariantNames;
+
+mod exceptions {
+    //! The classes are declared once, in `optpess/exceptions.py`.
+    use pyo3::import_exception;
+    import_exception!(optpess.exceptions, InvalidInputError);
+}
+
+/// The Python exception for a cause, with the cause's name as its attribute `kind`. Exhaustive on
+/// purpose: a new cause does not compile until its exception has been chosen here.
+pub fn to_python(error: &Error) -> PyErr {
+    let message = error.to_string();
+    let raised = match error {
+        Error::WrongRank { .. }
+        | Error::ShapeMismatch { .. }
+        | Error::EmptyAxis { .. }
+        | Error::TooLarge { .. }
+        | Error::UnsupportedType { .. }
+        | Error::NotFinite { .. }
+        | Error::OutOfRange { .. }
+        | Error::NotADistribution { .. }
+        | Error::SuccessorOutOfRange { .. }
+        | Error::SuccessorsNotIncreasing { .. }
+        | Error::MalformedOffsets { .. }
+        | Error::NothingGiven { .. } => exceptions::InvalidInputError::new_err(message),
+    };
+    let kind: &'static str = error.into();
+    Python::attach(|py| match raised.value(py).setattr("kind", kind) {
+        Ok(()) => raised,
+        Err(failure) => failure,
+    })
+}
+
+/// The names of all causes of refusal the core knows.
+#[pyfunction]
+pub fn error_kinds() -> Vec<&'static str> {
+    Error::VARIANTS.to_vec()
+}

@@ -1,0 +1,32 @@
+//! The border between Python and `optpess_core`: convert in, call the core with the interpreter
+//! released, convert out. No arithmetic, no decisions, no defaults of its own.
+
+mod convert;
+mod doorway;
+mod error;
+mod evaluate;
+mod model;
+mod plan;
+mod simulate;
+mod transitions;
+
+use pyo3::prelude::*;
+
+/// The compiled part of optpess. Private: import from `optpess`.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::error::error_kinds;
+    #[pymodule_export]
+    use crate::evaluate::{
+        evaluate, mix_policies, occupancy, policy_from_occupancy, state_values, value_difference,
+    };
+    #[pymodule_export]
+    use crate::model::{Model, check_noise};
+    #[pymodule_export]
+    use crate::plan::backward_induction;
+    #[pymodule_export]
+    use crate::simulate::sample;
+    #[pymodule_export]
+    use crate::transitions::Transitions;
+}

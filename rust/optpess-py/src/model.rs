@@ -1,0 +1,213 @@
+//! The known model, from Python.
+
+use std::sync::Arc;
+
+use numpy::PyArrayDyn;
+use optpess_core::error::Result;
+use optpess_core::model::{ConstrainedMdp, ObservationNoise, TransitionKernel, UnitSignal};
+use optpess_core::shape::Shape;
+use optpess_core::table::Signal;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::convert::{Input, array_out, core, shape_of};
+use crate::doorway;
+use crate::evaluate::initial_in;
+use crate::transitions::{Transitions, kernel_of_shape};
+
+/// A validated constrained MDP. `optpess.CMDP` is its public face.
+#[pyclass(frozen, subclass, module = "optpess._core")]
+#[derive(Debug)]
+pub struct Model {
+    pub model: Arc<ConstrainedMdp>,
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (transitions, rewards, costs, cost_limit, initial, noise, horizon))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the tuple that defines the model"
+    )]
+    fn new(
+        py: Python<'_>,
+        transitions: &Bound<'_, PyAny>,
+        rewards: &Bound<'_, PyAny>,
+        costs: &Bound<'_, PyAny>,
+        cost_limit: &Bound<'_, PyAny>,
+        initial: &Bound<'_, PyAny>,
+        noise: (String, f64),
+        horizon: Option<usize>,
+    ) -> PyResult<Self> {
+        let rewards = Input::new("rewards", rewards)?;
+        let (shape, layout) = match horizon {
+            None => (shape_of(&rewards)?, Layout::PerStep),
+            Some(horizon) => (stationary_shape(&rewards, horizon)?, Layout::Stationary),
+        };
+        let costs = layout.constraints(Input::new("costs", costs)?, shape)?;
+        let limits = limits_in(Input::new("cost_limit", cost_limit)?, costs.len())?;
+        let initial = initial_in(initial, shape.num_states())?;
+        let kernel = kernel_of_shape(transitions, shape)?;
+        let rewards = rewards.floats()?;
+        let noise = core(noise_in(&noise.0, noise.1))?
+            .ok_or_else(|| PyValueError::new_err(format!("{:?} is no noise model", noise.0)))?;
+        let model = doorway::run(py, || {
+            let reward = layout.signal("rewards", &[], shape, rewards)?;
+            let costs: Result<Vec<UnitSignal>> = costs
+                .into_iter()
+                .map(|(prefix, cost)| layout.signal("costs", &prefix, shape, cost))
+                .collect();
+            let kernel = TransitionKernel::new(kernel)?;
+            ConstrainedMdp::new(kernel, reward, costs?, limits, initial, noise)
+        })?;
+        Ok(Self {
+            model: Arc::new(model),
+        })
+    }
+
+    /// (horizon, states, actions).
+    #[getter]
+    fn sizes(&self) -> (usize, usize, usize) {
+        let [horizon, states, actions] = self.model.shape().sizes();
+        (horizon, states, actions)
+    }
+
+    /// M, the number of cost constraints.
+    #[getter]
+    fn num_constraints(&self) -> usize {
+        self.model.costs().len()
+    }
+
+    /// P, sharing the model's own storage.
+    #[getter]
+    fn transitions(&self) -> Transitions {
+        Transitions {
+            kernel: Arc::clone(self.model.kernel().kernel()),
+        }
+    }
+
+    /// r as stored: ``[H, S, A]``, or ``[S, A]`` if stationary.
+    fn stored_rewards<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        signals_out(py, std::slice::from_ref(self.model.reward()), false)
+    }
+
+    /// c as stored: ``[M, H, S, A]``, or ``[M, S, A]`` if stationary.
+    fn stored_costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        signals_out(py, self.model.costs(), true)
+    }
+
+    /// tau, one limit a constraint, ``[M]``.
+    #[getter]
+    fn cost_limits<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let limits = self.model.limits().to_vec();
+        let shape = [limits.len()];
+        array_out(py, limits, &shape)
+    }
+
+    /// mu, ``[S]``.
+    #[getter]
+    fn initial<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+        let initial = self.model.initial().data().to_vec();
+        let shape = [initial.len()];
+        array_out(py, initial, &shape)
+    }
+}
+
+/// Whether rewards and costs come with a step axis.
+#[derive(Debug, Clone, Copy)]
+enum Layout {
+    PerStep,
+    Stationary,
+}
+
+impl Layout {
+    fn signal(
+        self,
+        name: &'static str,
+        prefix: &[usize],
+        shape: Shape,
+        data: Vec<f64>,
+    ) -> Result<UnitSignal> {
+        let stride = match self {
+            Self::PerStep => shape.pairs(),
+            Self::Stationary => 0,
+        };
+        UnitSignal::new(
+            name,
+            prefix,
+            Signal::labelled(name, prefix, shape, stride, data)?,
+        )
+    }
+
+    /// The costs of each constraint with its index; without a constraint axis there is one.
+    fn constraints(self, costs: Input<'_>, shape: Shape) -> PyResult<Vec<(Vec<usize>, Vec<f64>)>> {
+        let (signal, axes) = match self {
+            Self::PerStep => (shape.sizes().to_vec(), "[M, H, S, A] or [H, S, A]"),
+            Self::Stationary => (shape.sizes()[1..].to_vec(), "[M, S, A] or [S, A]"),
+        };
+        if costs.shape().len() == signal.len() {
+            return Ok(vec![(vec![], costs.with_shape(&signal, axes)?.floats()?)]);
+        }
+        let num_constraints = costs.shape().first().copied().unwrap_or(0);
+        let expected = [&[num_constraints], &signal[..]].concat();
+        let costs = costs.with_shape(&expected, axes)?;
+        costs.check_no_empty_axis()?;
+        let data = costs.floats()?;
+        let each = data.chunks_exact(signal.iter().product()).enumerate();
+        Ok(each
+            .map(|(constraint, cost)| (vec![constraint], cost.to_vec()))
+            .collect())
+    }
+}
+
+fn stationary_shape(rewards: &Input<'_>, horizon: usize) -> PyResult<Shape> {
+    let [states, actions] = *rewards.shape() else {
+        return Err(rewards.wrong_rank("[S, A]"));
+    };
+    rewards.check_no_empty_axis()?;
+    core(Shape::new(horizon, states, actions))
+}
+
+/// One limit a constraint; a scalar where there is one constraint.
+fn limits_in(input: Input<'_>, num_constraints: usize) -> PyResult<Vec<f64>> {
+    if input.shape().is_empty() && num_constraints == 1 {
+        return input.floats();
+    }
+    input.with_shape(&[num_constraints], "[M]")?.floats()
+}
+
+fn signals_out<'py>(
+    py: Python<'py>,
+    signals: &[Signal],
+    constraint_axis: bool,
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    let mut shape: Vec<usize> = Vec::new();
+    if constraint_axis {
+        shape.push(signals.len());
+    }
+    let sizes = signals[0].shape().sizes();
+    let leading = usize::from(signals[0].is_stationary());
+    shape.extend_from_slice(&sizes[leading..]);
+    let data = signals
+        .iter()
+        .flat_map(|signal| signal.data().iter().copied())
+        .collect();
+    array_out(py, data, &shape)
+}
+
+fn noise_in(name: &str, parameter: f64) -> Result<Option<ObservationNoise>> {
+    Ok(Some(match name {
+        "bernoulli" => ObservationNoise::Bernoulli,
+        "deterministic" => ObservationNoise::Deterministic,
+        "gaussian" => ObservationNoise::gaussian(parameter)?,
+        "uniform" => ObservationNoise::uniform(parameter)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// Refuses a noise model that the paper's Assumption 2.1 does not allow.
+#[pyfunction]
+pub fn check_noise(name: &str, parameter: f64) -> PyResult<()> {
+    core(noise_in(name, parameter)).map(|_| ())
+}
