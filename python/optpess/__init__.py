@@ -27,18 +27,30 @@ from optpess.exceptions import (
 )
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
+from optpess.planning import (
+    frontier,
+    solve,
+    solve_least_cost,
+    solve_signals,
+    solve_unconstrained,
+)
+from optpess.plans import Certificate, Endpoint, Frontier, Plan
 
 __all__ = [
     "CMDP",
     "Bernoulli",
+    "Certificate",
     "CertificateError",
     "CheckpointError",
     "Deterministic",
+    "Endpoint",
+    "Frontier",
     "Gaussian",
     "InfeasibleError",
     "InvalidInputError",
     "NoSafetyMarginError",
     "OptPessError",
+    "Plan",
     "ProtocolError",
     "Shape",
     "SolverError",
@@ -46,10 +58,15 @@ __all__ = [
     "Uniform",
     "backward_induction",
     "evaluate",
+    "frontier",
     "mix_policies",
     "occupancy",
     "policy_from_occupancy",
     "sample",
+    "solve",
+    "solve_least_cost",
+    "solve_signals",
+    "solve_unconstrained",
     "state_values",
     "value_difference",
     "zoo",

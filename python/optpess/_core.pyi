@@ -1,12 +1,10 @@
-__all__: list[str]
-
-from typing import Any, Self, final
+from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
 
-_Floats = npt.NDArray[np.float64]
-_Integers = npt.NDArray[np.int64]
+_Floats: TypeAlias = npt.NDArray[np.float64]
+_Integers: TypeAlias = npt.NDArray[np.int64]
 
 class Model:
     def __new__(
@@ -72,3 +70,16 @@ def backward_induction(
 def sample(
     model: Model, policy: Any, num_episodes: int, *, seed: int = 0, replicate: int = 0
 ) -> tuple[_Integers, _Integers, _Floats, _Floats]: ...
+def solve_parametric(
+    sizes: tuple[int, int, int],
+    reward: Any,
+    cost: Any,
+    transitions: Any,
+    initial: Any,
+    limit: float,
+) -> dict[str, Any]: ...
+def frontier_vertices(model: Model, max_vertices: int) -> _Floats: ...
+def lagrangian_plan(
+    model: Model, reward_weight: float, multipliers: Any
+) -> tuple[float, float, _Floats, npt.NDArray[np.uint32]]: ...
+def extreme_actions(model: Model, constraint: int, least_cost: bool) -> npt.NDArray[np.uint32]: ...

@@ -1,5 +1,7 @@
-"""Every exception optpess raises on purpose. The compiled core imports these classes; it has none of
-its own."""
+"""Every exception optpess raises on purpose.
+
+The compiled core imports these classes; it has none of its own.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,19 @@ __all__ = [
 
 
 class OptPessError(Exception):
-    """The common ancestor. ``kind`` names the cause, one of a fixed list; None if there is no finer
-    cause than the class."""
+    """The common ancestor.
+
+    ``kind`` names the cause, one of a fixed list; None if there is no finer cause than the class.
+    """
 
     kind: str | None = None
 
 
 class InvalidInputError(OptPessError, ValueError):
-    """An argument is not what it must be. The message names the array, the index, what was found and
-    what is allowed; nothing was changed."""
+    """An argument is not what it must be.
+
+    The message names the array, the index, what was found and what is allowed; nothing was changed.
+    """
 
 
 class NoSafetyMarginError(OptPessError, ValueError):
@@ -32,8 +38,10 @@ class NoSafetyMarginError(OptPessError, ValueError):
 
 
 class InfeasibleError(OptPessError):
-    """No policy of the known model meets the limit. ``least_cost`` is the least attainable cost, with
-    one constraint; None with several."""
+    """No policy of the known model meets the limit.
+
+    ``least_cost`` is the least attainable cost, with one constraint; None with several.
+    """
 
     least_cost: float | None = None
 
@@ -43,7 +51,7 @@ class SolverError(OptPessError, ArithmeticError):
 
 
 class CertificateError(OptPessError):
-    """Re-evaluating a policy contradicts the planner that returned it; the policy is not handed on."""
+    """Re-evaluating a policy contradicts the planner; the policy is not handed on."""
 
 
 class ProtocolError(OptPessError, RuntimeError):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from optpess import _core, storage
+from optpess.exceptions import InvalidInputError
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
 
 __all__ = ["CMDP", "Shape"]
@@ -38,8 +39,8 @@ class CMDP(_core.Model):
 
     Args:
         transitions: ``[H, S, A, S]``, each row a distribution over successors; or sparse rows over
-            (h, s, a), as a SciPy CSR matrix or an :class:`optpess.Transitions`. The slice of the last
-            step is never used and may hold anything.
+            (h, s, a), as a SciPy CSR matrix or an :class:`optpess.Transitions`. The slice of the
+            last step is never used and may hold anything.
         rewards: ``[H, S, A]``, mean rewards in [0, 1].
         costs: ``[H, S, A]``, or ``[M, H, S, A]`` for several constraints; mean costs in [0, 1].
         cost_limit: a number in (0, H], or ``[M]`` of them.
@@ -48,8 +49,8 @@ class CMDP(_core.Model):
 
     Example:
         >>> import numpy as np, optpess as op
-        >>> model = op.CMDP(np.full((3, 2, 2, 2), 0.5), np.ones((3, 2, 2)), np.zeros((3, 2, 2)), 1.0,
-        ...                 [1.0, 0.0])
+        >>> half, one = np.full((3, 2, 2, 2), 0.5), np.ones((3, 2, 2))
+        >>> model = op.CMDP(half, one, one / 4, 1.0, [1.0, 0.0])
         >>> model
         CMDP(horizon=3, num_states=2, num_actions=2, num_constraints=1, dense)
     """
@@ -57,7 +58,7 @@ class CMDP(_core.Model):
     __slots__ = ("_noise",)
     _noise: Noise
 
-    def __new__(
+    def __new__(  # noqa: D102 - the class docstring covers the constructor
         cls,
         transitions: Any,
         rewards: npt.ArrayLike,
@@ -65,7 +66,7 @@ class CMDP(_core.Model):
         cost_limit: npt.ArrayLike,
         initial: npt.ArrayLike,
         noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
-    ) -> CMDP:
+    ) -> Self:
         return cls._make(transitions, rewards, costs, cost_limit, initial, noise, None)
 
     @classmethod
@@ -79,7 +80,7 @@ class CMDP(_core.Model):
         *,
         horizon: int,
         noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
-    ) -> CMDP:
+    ) -> Self:
         """A model that is the same at every step; everything is stored once, whatever the horizon.
 
         The arguments lose their step axis: transitions ``[S, A, S]`` (or sparse rows over (s, a)),
@@ -97,10 +98,11 @@ class CMDP(_core.Model):
         initial: npt.ArrayLike,
         noise: Noise,
         horizon: int | None,
-    ) -> CMDP:
-        spec = noise._spec()
+    ) -> Self:
+        if not isinstance(noise, Noise):
+            raise InvalidInputError(f"noise is {noise!r}; allowed are {', '.join(_NOISES)}")
         made = _core.Model.__new__(
-            cls, transitions, rewards, costs, cost_limit, initial, spec, horizon
+            cls, transitions, rewards, costs, cost_limit, initial, noise._spec(), horizon
         )
         made._noise = noise
         return made
@@ -133,7 +135,7 @@ class CMDP(_core.Model):
         storage.save_arrays(path, self._arrays())
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> CMDP:
+    def load(cls, path: str | PathLike[str]) -> Self:
         """Reads a model written by :meth:`save`; everything is validated again."""
         return cls._from_arrays(storage.load_arrays(path, _FIELDS))
 
@@ -155,38 +157,52 @@ class CMDP(_core.Model):
         return arrays
 
     @classmethod
-    def _from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> CMDP:
-        horizon, num_states, num_actions = (int(size) for size in arrays["shape"])
-        steps = int(arrays["transition_steps"]) or None
+    def _from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+        for name, shape in _FIXED_SHAPES.items():
+            if arrays[name].shape != shape:
+                raise InvalidInputError(
+                    f"stored array {name!r} has shape {arrays[name].shape}; it must have {shape}"
+                )
+        horizon, num_states, num_actions = arrays["shape"].tolist()
+        steps = arrays["transition_steps"].item()
         transitions: Any = arrays["transition_probabilities"]
-        if "transition_successors" in arrays:
+        if "transition_offsets" in arrays and "transition_successors" in arrays:
             transitions = _core.Transitions.sparse(
                 arrays["transition_offsets"],
                 arrays["transition_successors"],
                 transitions,
                 num_states=num_states,
                 num_actions=num_actions,
-                horizon=steps,
+                horizon=steps or None,
             )
-        stationary = arrays["rewards"].ndim == 2
-        noise = _NOISES[str(arrays["noise"])](float(arrays["noise_parameter"]))
-        return cls._make(
+        noise = arrays["noise"].item()
+        if noise not in _NOISES:
+            raise InvalidInputError(f"stored noise is {noise!r}; allowed are {', '.join(_NOISES)}")
+        made = cls._make(
             transitions,
             arrays["rewards"],
             arrays["costs"],
             arrays["cost_limits"],
             arrays["initial"],
-            noise,
-            horizon if stationary else None,
+            _NOISES[noise](arrays["noise_parameter"].item()),
+            horizon if arrays["rewards"].ndim == 2 else None,
         )
+        found = (*made.shape, made.transitions.horizon or 0)
+        if found != (horizon, num_states, num_actions, steps):
+            raise InvalidInputError(
+                f"stored arrays 'shape' and 'transition_steps' are "
+                f"{(horizon, num_states, num_actions)} and {steps}; the other arrays are of a "
+                f"model with {found[:3]} and {found[3]}"
+            )
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (type(self)._from_arrays, (self._arrays(),))
 
-    def __copy__(self) -> CMDP:
+    def __copy__(self) -> Self:
         return self  # nothing in it can change
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> CMDP:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
 
     def __repr__(self) -> str:
@@ -210,3 +226,4 @@ _FIELDS = storage.Fields(
     },
     optional={"transition_offsets": "i", "transition_successors": "i"},
 )
+_FIXED_SHAPES = {"shape": (3,), "noise": (), "noise_parameter": (), "transition_steps": ()}

@@ -1,5 +1,7 @@
-"""How an observed reward or cost differs from its mean. Only noise that satisfies the paper's
-Assumption 2.1 (variance proxy at most 1/2) can be made."""
+"""How an observed reward or cost differs from its mean.
+
+Only noise that satisfies the paper's Assumption 2.1 (variance proxy at most 1/2) can be made.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class Gaussian:
     sigma: float
 
     def __post_init__(self) -> None:
-        _core.check_noise(*self._spec())
+        _core.check_noise("gaussian", self.sigma)
 
     def _spec(self) -> tuple[str, float]:
         return ("gaussian", float(self.sigma))
@@ -41,13 +43,15 @@ class Gaussian:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Noise uniform on [-half_width, half_width]; half_width squared may be at most 3/2, since the
-    variance proxy of a uniform variable is its variance, half_width squared over 3."""
+    """Noise uniform on [-half_width, half_width]; half_width squared may be at most 3/2.
+
+    The variance proxy of a uniform variable is its variance, half_width squared over 3.
+    """
 
     half_width: float
 
     def __post_init__(self) -> None:
-        _core.check_noise(*self._spec())
+        _core.check_noise("uniform", self.half_width)
 
     def _spec(self) -> tuple[str, float]:
         return ("uniform", float(self.half_width))

@@ -1,10 +1,15 @@
-"""Arrays in ``.npz`` files, read without trusting them: no pickle, no member that is larger than the
-file it came in, no name or element type that was not expected."""
+"""Arrays in ``.npz`` files, read without trusting them.
+
+No pickle, no member that is larger than the file it came in, no name or element type that was not
+expected.
+"""
 
 from __future__ import annotations
 
-import os
+import errno
 import secrets
+import struct
+import tokenize
 import zipfile
 from dataclasses import dataclass, field
 from os import PathLike
@@ -20,22 +25,43 @@ __all__ = ["Fields", "load_arrays", "save_arrays"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 
+# What zipfile and NumPy raise on bytes that make no sense; an OSError is about the file system and
+# passes, with the one exception below.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    tokenize.TokenError,
+    struct.error,
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,  # with NotImplementedError and RecursionError
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+
 
 @dataclass(frozen=True)
 class Fields:
-    """What a file must contain: names and kinds of elements ("f", "i", "U", as NumPy's dtype.kind)."""
+    """What a file must contain: names and kinds of elements ("f", "i", "U": NumPy's dtype.kind)."""
 
     format: str
     required: dict[str, str]
     optional: dict[str, str] = field(default_factory=dict)
 
     def kinds(self) -> dict[str, str]:
+        """All names, with the format tag every file has."""
         return {"format": "U"} | self.required | self.optional
 
 
 def save_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
-    """Writes the arrays beside the target and moves them there, so that a failure half-way leaves
-    what was there before. Uncompressed: the size on disk then bounds what reading it can allocate."""
+    """Writes the arrays beside the target and moves them there.
+
+    A failure half-way leaves what was there before. Uncompressed: the size on disk then bounds what
+    reading it can allocate.
+    """
     target = Path(path)
     part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
@@ -54,7 +80,13 @@ def load_arrays(path: str | PathLike[str], fields: Fields) -> Arrays:
             arrays = {
                 name.removesuffix(".npy"): _read(path, archive, name) for name in archive.namelist()
             }
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
+    except InvalidInputError:
+        raise
+    except _UNREADABLE as error:
+        raise InvalidInputError(f"{path} is not a readable .npz file: {error}") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a seek to before the start
+            raise
         raise InvalidInputError(f"{path} is not a readable .npz file: {error}") from error
     found_format = str(arrays.get("format", "missing"))
     if found_format != fields.format:
@@ -73,15 +105,13 @@ def load_arrays(path: str | PathLike[str], fields: Fields) -> Arrays:
     return arrays
 
 
-def _read(
-    path: str | PathLike[str], archive: zipfile.ZipFile, name: str
-) -> npt.NDArray[Any]:
+def _read(path: str | PathLike[str], archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:
     member = archive.getinfo(name)
     if member.compress_type != zipfile.ZIP_STORED:
         raise InvalidInputError(
-            f"{path}: member {name!r} is compressed; files must be stored uncompressed (numpy.savez)"
+            f"{path}: member {name!r} is compressed; files must be uncompressed (numpy.savez)"
         )
-    size = os.stat(path).st_size
+    size = Path(path).stat().st_size
     if member.file_size > size:
         raise InvalidInputError(
             f"{path}: member {name!r} claims {member.file_size} bytes in a file of {size}"
@@ -107,7 +137,7 @@ def _read(
                 )
         with archive.open(member) as stream:
             return np.lib.format.read_array(stream, allow_pickle=False)
-    except (ValueError, SyntaxError, EOFError, OverflowError, MemoryError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
+    except InvalidInputError:
+        raise
+    except _UNREADABLE as error:
         raise InvalidInputError(f"{path}: array {name!r} cannot be read: {error}") from error

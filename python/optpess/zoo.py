@@ -1,11 +1,14 @@
-"""Named constrained MDPs with known answers, as used in the field's papers, each restated as "maximise
-reward, cost at most a limit". All are stationary."""
+"""Named constrained MDPs with known answers, as used in the field's papers.
+
+Each is restated as "maximise reward, cost at most a limit". All are stationary.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from optpess import _core
+from optpess.exceptions import InvalidInputError
 from optpess.model import CMDP
 
 __all__ = ["garnet", "inventory", "media", "pair", "ring", "two_bit"]
@@ -24,8 +27,10 @@ def pair() -> CMDP:
 
 
 def ring() -> CMDP:
-    """Three states on a ring, six steps: moving on pays (s + 1)/3 and costs 1, staying is free
-    (V* = 2)."""
+    """Three states on a ring, six steps (V* = 2).
+
+    Moving on pays (s + 1)/3 and costs 1, staying is free.
+    """
     transitions = np.zeros((3, 2, 3))
     rewards = np.zeros((3, 2))
     for state in range(3):
@@ -37,9 +42,11 @@ def ring() -> CMDP:
 
 
 def inventory() -> CMDP:
-    """Stock of 0 to 5 units, orders of 0 to 5, random demand, seven steps; ordering and holding cost,
-    selling pays. The reward weighs sales with the transition probability, as the published code this
-    problem comes from does."""
+    """Stock of 0 to 5 units, orders of 0 to 5, random demand, seven steps.
+
+    Ordering and holding cost, selling pays. The reward weighs sales with the transition
+    probability, as the published code this problem comes from does.
+    """
     size = 6
     demand = np.array([0.3, 0.2, 0.2, 0.2, 0.05, 0.05])
     transitions = np.zeros((size, size, size))
@@ -62,8 +69,10 @@ def inventory() -> CMDP:
 
 
 def media() -> CMDP:
-    """A playback buffer of 0 to 9 packets, ten steps: the fast link costs 1, an empty buffer earns
-    nothing."""
+    """A playback buffer of 0 to 9 packets, ten steps.
+
+    The fast link costs 1, an empty buffer earns nothing.
+    """
     size = 10
     transitions = np.zeros((size, 2, size))
     for buffer in range(size):
@@ -79,8 +88,10 @@ def media() -> CMDP:
 
 
 def two_bit() -> CMDP:
-    """Three stages and a bit, three steps: at the second stage the first action costs 1, and which
-    action pays depends on the bit (V* = 0.2)."""
+    """Three stages and a bit, three steps (V* = 0.2).
+
+    At the second stage the first action costs 1, and which action pays depends on the bit.
+    """
     transitions = np.zeros((6, 2, 6))  # state 2 x + y
     rewards = np.zeros((6, 2))
     costs = np.zeros((6, 2))
@@ -105,9 +116,15 @@ def garnet(
     seed: int,
     cost_limit: float | None = None,
 ) -> CMDP:
-    """A random sparse problem: every (state, action) has ``successors`` random successors with
-    Dirichlet(1) probabilities, and rewards and costs uniform on [0, 1]. Stored sparse, so that 10^4
-    states are no trouble. The limit defaults to H/3."""
+    """A random sparse problem, stored sparse, so that 10^4 states are no trouble.
+
+    Every (state, action) has ``successors`` random successors with Dirichlet(1) probabilities, and
+    rewards and costs uniform on [0, 1]. The limit defaults to H/3.
+    """
+    if not 1 <= successors <= num_states:
+        raise InvalidInputError(
+            f"successors is {successors}; it must lie in [1, {num_states}], the number of states"
+        )
     generator = np.random.default_rng(seed)
     rows = num_states * num_actions
     if successors == num_states:

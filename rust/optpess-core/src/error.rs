@@ -224,6 +224,34 @@ pub enum Error {
         /// How many entries are stored.
         entries: usize,
     },
+    /// No policy of a known model meets the limit.
+    #[error("no policy meets the limit {limit}: the least attainable cost is {least_cost}")]
+    Infeasible {
+        /// The least cost of any policy.
+        least_cost: f64,
+        /// The limit that was asked for.
+        limit: f64,
+    },
+    /// A solver did not come to an end it can vouch for.
+    #[error("the {solver} solver stopped without an answer: {status}")]
+    NumericalTrouble {
+        /// The solver.
+        solver: &'static str,
+        /// What it said.
+        status: String,
+    },
+    /// Re-evaluation contradicts the planner.
+    #[error(
+        "a planned policy was to cost at most {claimed}, but re-evaluation gives {evaluated} against the limit {limit}; it is not handed on"
+    )]
+    CertificateFailed {
+        /// What the planner said.
+        claimed: f64,
+        /// What re-evaluation found.
+        evaluated: f64,
+        /// The limit.
+        limit: f64,
+    },
     /// A list that needs at least one element is empty.
     #[error("{what} is empty; at least one is needed")]
     NothingGiven {

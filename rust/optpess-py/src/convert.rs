@@ -9,7 +9,8 @@ use numpy::{
     PyUntypedArrayMethods,
 };
 use optpess_core::error::{Error, Interval, Place, Result};
-use optpess_core::shape::Shape;
+use optpess_core::shape::{MAX_TRIPLES, Shape};
+use pyo3::exceptions::PyMemoryError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -29,14 +30,12 @@ pub struct Input<'py> {
 impl<'py> Input<'py> {
     /// Takes an array, or anything NumPy makes an array of.
     pub fn new(name: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let py = object.py();
         let array = match object.cast::<PyUntypedArray>() {
             Ok(array) => array.clone(),
             Err(_) => as_array(name, object)?,
         };
-        // A masked array would lose its mask on the way and be misread.
         let kind = array.dtype().kind();
-        if object.hasattr(intern!(py, "mask"))? || !b"fiub".contains(&kind) {
+        if is_masked(object)? || !b"fiub".contains(&kind) {
             return Err(unsupported(name, object, &array));
         }
         let shape = array.shape().to_vec();
@@ -95,14 +94,14 @@ impl<'py> Input<'py> {
 
     /// A copy of the elements as 64-bit floats in C order.
     pub fn floats(&self) -> PyResult<Vec<f64>> {
-        if let Ok(array) = self.array.cast::<PyArrayDyn<f64>>() {
-            return Ok(copied(array));
+        if let Some(array) = self.as_is::<f64>() {
+            return self.copied(array);
         }
         let dtype = self.array.dtype();
         if dtype.kind() == b'f' && dtype.itemsize() > 8 {
             return Err(unsupported(self.name, self.array.as_any(), &self.array));
         }
-        let converted = copied::<f64>(&self.as_type("float64")?);
+        let converted = self.copied::<f64>(&self.as_type("float64")?)?;
         if b"iu".contains(&dtype.kind()) {
             self.check_exact(&converted)?;
         }
@@ -111,8 +110,11 @@ impl<'py> Input<'py> {
 
     /// A copy of the elements as 64-bit integers; floats are refused.
     pub fn integers(&self) -> PyResult<Vec<i64>> {
-        if let Ok(array) = self.array.cast::<PyArrayDyn<i64>>() {
-            return Ok(copied(array));
+        if let Some(array) = self.as_is::<i64>() {
+            return self.copied(array);
+        }
+        if self.shape.contains(&0) {
+            return Ok(Vec::new()); // NumPy makes floats of an empty list
         }
         let dtype = self.array.dtype();
         let fits = dtype.kind() == b'i' || (dtype.kind() == b'u' && dtype.itemsize() < 8);
@@ -123,19 +125,55 @@ impl<'py> Input<'py> {
                 allowed: INTEGERS,
             }));
         }
-        Ok(copied::<i64>(&self.as_type("int64")?))
+        self.copied::<i64>(&self.as_type("int64")?)
+    }
+
+    /// The array itself, if its elements can be read where they stand.
+    fn as_is<T: Element>(&self) -> Option<&Bound<'py, PyArrayDyn<T>>> {
+        let array = self.array.cast::<PyArrayDyn<T>>().ok();
+        array.filter(|array| array.is_aligned())
+    }
+
+    /// The elements in C order. A view that repeats its elements can claim more than there is memory
+    /// for: that is refused, where a plain `collect` would end the process.
+    fn copied<T: Element + Copy>(&self, array: &Bound<'py, PyArrayDyn<T>>) -> PyResult<Vec<T>> {
+        let mut data = Vec::new();
+        if data.try_reserve_exact(array.len()).is_err() {
+            return Err(self.too_large());
+        }
+        let view = array.readonly();
+        match view.as_slice() {
+            // A slice is also handed out for Fortran order, whose elements stand transposed.
+            Ok(elements) if array.is_c_contiguous() => data.extend_from_slice(elements),
+            _ => data.extend(view.as_array().iter().copied()),
+        }
+        Ok(data)
+    }
+
+    fn too_large(&self) -> PyErr {
+        to_python(&Error::TooLarge {
+            what: self.name,
+            sizes: self.shape.clone(),
+            allowed: MAX_TRIPLES,
+        })
     }
 
     fn as_type<T: Element>(&self, name: &str) -> PyResult<Bound<'py, PyArrayDyn<T>>> {
-        let converted = self
-            .array
-            .call_method1(intern!(self.array.py(), "astype"), (name,))?;
+        let py = self.array.py();
+        let converted = self.array.call_method1(intern!(py, "astype"), (name,));
+        let converted = converted.map_err(|error| {
+            if error.is_instance_of::<PyMemoryError>(py) {
+                self.too_large()
+            } else {
+                error
+            }
+        })?;
         Ok(converted.cast_into::<PyArrayDyn<T>>()?)
     }
 
-    /// Integers beyond 2^53 have no exact 64-bit float.
+    /// From 2^53 on, an integer may have been rounded on its way to a 64-bit float.
     fn check_exact(&self, converted: &[f64]) -> PyResult<()> {
-        let allowed = Interval::closed(-9_007_199_254_740_992.0, 9_007_199_254_740_992.0);
+        let allowed = Interval::closed(-9_007_199_254_740_991.0, 9_007_199_254_740_991.0);
         match converted.iter().position(|&value| !allowed.contains(value)) {
             None => Ok(()),
             Some(flat) => Err(to_python(&Error::OutOfRange {
@@ -161,12 +199,36 @@ fn unravelled(shape: &[usize], mut flat: usize) -> Vec<usize> {
     index
 }
 
-fn copied<T: Element + Copy>(array: &Bound<'_, PyArrayDyn<T>>) -> Vec<T> {
-    let view = array.readonly();
-    match view.as_slice() {
-        Ok(contiguous) => contiguous.to_vec(),
-        Err(_) => view.as_array().iter().copied().collect(),
+/// Whether an object is a masked array, which would lose its mask on the way and be misread.
+fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = object.py();
+    // Few objects have the attribute, so the class is rarely looked up.
+    if !object.hasattr(intern!(py, "mask"))? {
+        return Ok(false);
     }
+    let module = py.import(intern!(py, "numpy.ma"))?;
+    object.is_instance(&module.getattr(intern!(py, "MaskedArray"))?)
+}
+
+/// A size or a count: a whole number of at least 1.
+pub fn count_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    match object.extract() {
+        Ok(count) if count > 0 => return Ok(count),
+        _ => {}
+    }
+    let error = match object.call_method0(intern!(object.py(), "__index__")) {
+        Ok(integer) => Error::OutOfRange {
+            place: Place::scalar(name),
+            found: integer.extract().unwrap_or(f64::INFINITY),
+            allowed: Interval::closed(1.0, MAX_TRIPLES as f64),
+        },
+        Err(_) => Error::UnsupportedType {
+            array: name,
+            found: type_name(object),
+            allowed: INTEGERS,
+        },
+    };
+    Err(to_python(&error))
 }
 
 fn as_array<'py>(
@@ -199,7 +261,8 @@ fn unsupported(
     })
 }
 
-fn type_name(object: &Bound<'_, PyAny>) -> String {
+/// The name of an object's class, for messages.
+pub fn type_name(object: &Bound<'_, PyAny>) -> String {
     match object.get_type().name() {
         Ok(name) => name.to_string(),
         Err(_) => "an unnamed type".to_owned(),

@@ -7,7 +7,10 @@ use strum::VariantNames;
 mod exceptions {
     //! The classes are declared once, in `optpess/exceptions.py`.
     use pyo3::import_exception;
+    import_exception!(optpess.exceptions, CertificateError);
+    import_exception!(optpess.exceptions, InfeasibleError);
     import_exception!(optpess.exceptions, InvalidInputError);
+    import_exception!(optpess.exceptions, SolverError);
 }
 
 /// The Python exception for a cause, with the cause's name as its attribute `kind`. Exhaustive on
@@ -27,11 +30,21 @@ pub fn to_python(error: &Error) -> PyErr {
         | Error::SuccessorsNotIncreasing { .. }
         | Error::MalformedOffsets { .. }
         | Error::NothingGiven { .. } => exceptions::InvalidInputError::new_err(message),
+        Error::Infeasible { .. } => exceptions::InfeasibleError::new_err(message),
+        Error::NumericalTrouble { .. } => exceptions::SolverError::new_err(message),
+        Error::CertificateFailed { .. } => exceptions::CertificateError::new_err(message),
     };
     let kind: &'static str = error.into();
-    Python::attach(|py| match raised.value(py).setattr("kind", kind) {
-        Ok(()) => raised,
-        Err(failure) => failure,
+    Python::attach(|py| {
+        let exception = raised.value(py);
+        let mut described = exception.setattr("kind", kind);
+        if let Error::Infeasible { least_cost, .. } = error {
+            described = described.and(exception.setattr("least_cost", *least_cost));
+        }
+        match described {
+            Ok(()) => raised,
+            Err(failure) => failure,
+        }
     })
 }
 

@@ -24,7 +24,9 @@ mod _core {
     #[pymodule_export]
     use crate::model::{Model, check_noise};
     #[pymodule_export]
-    use crate::plan::backward_induction;
+    use crate::plan::{
+        backward_induction, extreme_actions, frontier_vertices, lagrangian_plan, solve_parametric,
+    };
     #[pymodule_export]
     use crate::simulate::sample;
     #[pymodule_export]

@@ -10,7 +10,7 @@ use optpess_core::table::Signal;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::convert::{Input, array_out, core, shape_of};
+use crate::convert::{Input, array_out, core, count_in, shape_of};
 use crate::doorway;
 use crate::evaluate::initial_in;
 use crate::transitions::{Transitions, kernel_of_shape};
@@ -38,12 +38,15 @@ impl Model {
         cost_limit: &Bound<'_, PyAny>,
         initial: &Bound<'_, PyAny>,
         noise: (String, f64),
-        horizon: Option<usize>,
+        horizon: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let rewards = Input::new("rewards", rewards)?;
         let (shape, layout) = match horizon {
             None => (shape_of(&rewards)?, Layout::PerStep),
-            Some(horizon) => (stationary_shape(&rewards, horizon)?, Layout::Stationary),
+            Some(horizon) => {
+                let horizon = count_in("horizon", horizon)?;
+                (stationary_shape(&rewards, horizon)?, Layout::Stationary)
+            }
         };
         let costs = layout.constraints(Input::new("costs", costs)?, shape)?;
         let limits = limits_in(Input::new("cost_limit", cost_limit)?, costs.len())?;

@@ -4,10 +4,12 @@ use numpy::PyArrayDyn;
 use optpess_core::plan as planner;
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::convert::{Input, array_out, core, shape_of};
 use crate::doorway;
-use crate::evaluate::signal_in;
+use crate::evaluate::{initial_in, signal_in};
+use crate::model::Model;
 use crate::transitions::{kernel_in, kernel_of_shape};
 
 type Greedy<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>);
@@ -68,4 +70,115 @@ pub fn backward_induction<'py>(
         &[shape.horizon() + 1, shape.num_states()],
     )?;
     Ok((array_out(py, policy.into_data(), &shape.sizes())?, values))
+}
+
+/// The optimum for one reward and one cost signal of any sign and size, by the chord method.
+#[pyfunction]
+pub fn solve_parametric<'py>(
+    py: Python<'py>,
+    sizes: (usize, usize, usize),
+    reward: &Bound<'py, PyAny>,
+    cost: &Bound<'py, PyAny>,
+    transitions: &Bound<'py, PyAny>,
+    initial: &Bound<'py, PyAny>,
+    limit: f64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let reward = signal_in("reward", reward, shape)?;
+    let cost = signal_in("cost", cost, shape)?;
+    let initial = initial_in(initial, shape.num_states())?;
+    let kernel = kernel_of_shape(transitions, shape)?;
+    let plan = doorway::run(py, || {
+        let problem = planner::Tradeoff {
+            shape,
+            reward: &reward,
+            cost: &cost,
+            kernel: &*kernel,
+            initial: &initial,
+        };
+        planner::solve_exactly(&problem, limit)
+    })?;
+    let shape = shape.sizes();
+    let ends: PyResult<Vec<_>> = plan
+        .ends
+        .into_iter()
+        .map(|(weight, end)| Ok((weight, array_out(py, end.into_data(), &shape)?)))
+        .collect();
+    let answer = PyDict::new(py);
+    answer.set_item("policy", array_out(py, plan.policy.into_data(), &shape)?)?;
+    answer.set_item("value", plan.value)?;
+    answer.set_item("cost", plan.certificate.cost)?;
+    answer.set_item("repair", plan.certificate.repair)?;
+    answer.set_item("multiplier", plan.multiplier)?;
+    answer.set_item("bound", plan.bound)?;
+    answer.set_item("ends", ends?)?;
+    answer.set_item("inductions", plan.inductions)?;
+    Ok(answer)
+}
+
+/// All vertices (cost, value) of the best-reward-for-a-limit curve, ``[V, 2]``, by increasing cost.
+#[pyfunction]
+pub fn frontier_vertices<'py>(
+    py: Python<'py>,
+    model: &Bound<'py, Model>,
+    max_vertices: usize,
+) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    let model = &model.get().model;
+    let problem = || planner::frontier(&planner::tradeoff_of(model, 0), max_vertices);
+    let vertices = doorway::run(py, problem)?;
+    let count = vertices.len();
+    let data = vertices
+        .into_iter()
+        .flat_map(|(cost, value)| [cost, value])
+        .collect();
+    array_out(py, data, &[count, 2])
+}
+
+type LagrangianPlan<'py> = (
+    f64,
+    f64,
+    Bound<'py, PyArrayDyn<f64>>,
+    Bound<'py, PyArrayDyn<u32>>,
+);
+
+/// The best policy for ``reward_weight r - sum_m multipliers[m] c_m``: that Lagrangian's value, the
+/// reward, the costs ``[M]`` and the actions ``[H, S]``.
+#[pyfunction]
+pub fn lagrangian_plan<'py>(
+    py: Python<'py>,
+    model: &Bound<'py, Model>,
+    reward_weight: f64,
+    multipliers: &Bound<'py, PyAny>,
+) -> PyResult<LagrangianPlan<'py>> {
+    let model = &model.get().model;
+    let count = model.costs().len();
+    let input = Input::new("multipliers", multipliers)?.with_shape(&[count], "[M]")?;
+    let multipliers = input.floats()?;
+    let (value, reward, costs, plan) = doorway::run(py, || {
+        let (plan, value) = planner::lagrangian_plan(model, reward_weight, &multipliers)?;
+        let (reward, costs) = planner::locate(model, &plan)?;
+        Ok((value, reward, costs, plan))
+    })?;
+    let [horizon, states, _] = model.shape().sizes();
+    let actions = array_out(py, plan.actions().to_vec(), &[horizon, states])?;
+    Ok((value, reward, array_out(py, costs, &[count])?, actions))
+}
+
+/// The actions ``[H, S]`` of the policy at one end of the trade-off between the reward and one cost.
+#[pyfunction]
+pub fn extreme_actions<'py>(
+    py: Python<'py>,
+    model: &Bound<'py, Model>,
+    constraint: usize,
+    least_cost: bool,
+) -> PyResult<Bound<'py, PyArrayDyn<u32>>> {
+    let model = &model.get().model;
+    let objective = if least_cost {
+        planner::Objective::LeastCost
+    } else {
+        planner::Objective::MostReward
+    };
+    let found = doorway::run(py, || planner::extreme(model, constraint, objective))?;
+    let [horizon, states, _] = model.shape().sizes();
+    array_out(py, found.actions().to_vec(), &[horizon, states])
 }

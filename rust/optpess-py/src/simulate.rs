@@ -1,16 +1,14 @@
 //! Sampling, from Python.
 
 use numpy::PyArrayDyn;
-use optpess_core::error::{Error, Interval, Place};
 use optpess_core::shape::Shape;
 use optpess_core::simulate::{Streams, TabularEnvironment};
 use optpess_core::table::zeros;
 use optpess_core::trajectory::Trajectory;
 use pyo3::prelude::*;
 
-use crate::convert::{Input, array_out, core};
+use crate::convert::{Input, array_out, core, count_in};
 use crate::doorway;
-use crate::error::to_python;
 use crate::model::Model;
 use optpess_core::policy::MarkovPolicy;
 
@@ -38,7 +36,7 @@ pub fn sample<'py>(
     py: Python<'py>,
     model: &Bound<'py, Model>,
     policy: &Bound<'py, PyAny>,
-    num_episodes: usize,
+    num_episodes: &Bound<'py, PyAny>,
     seed: u64,
     replicate: u64,
 ) -> PyResult<Episodes<'py>> {
@@ -46,13 +44,7 @@ pub fn sample<'py>(
     let (shape, constraints) = (model.shape(), model.costs().len());
     let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
     let policy = core(MarkovPolicy::new("policy", shape, input.floats()?))?;
-    if num_episodes == 0 {
-        return Err(to_python(&Error::OutOfRange {
-            place: Place::scalar("num_episodes"),
-            found: 0.0,
-            allowed: Interval::closed(1.0, f64::MAX),
-        }));
-    }
+    let num_episodes = count_in("num_episodes", num_episodes)?;
     let horizon = shape.horizon();
     // The product of sizes is checked as a shape's is: refused before anything is allocated.
     core(Shape::new(num_episodes, constraints, horizon))?;

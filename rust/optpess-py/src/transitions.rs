@@ -9,7 +9,7 @@ use optpess_core::shape::Shape;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::convert::{Input, array_out, core};
+use crate::convert::{Input, array_out, core, count_in, type_name};
 use crate::doorway;
 use crate::error::to_python;
 
@@ -59,10 +59,15 @@ impl Transitions {
         offsets: &Bound<'_, PyAny>,
         successors: &Bound<'_, PyAny>,
         probabilities: &Bound<'_, PyAny>,
-        num_states: usize,
-        num_actions: usize,
-        horizon: Option<usize>,
+        num_states: &Bound<'_, PyAny>,
+        num_actions: &Bound<'_, PyAny>,
+        horizon: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let num_states = count_in("num_states", num_states)?;
+        let num_actions = count_in("num_actions", num_actions)?;
+        let horizon = horizon
+            .map(|given| count_in("horizon", given))
+            .transpose()?;
         let slices = horizon.map_or(Slices::Stationary, Slices::PerStep);
         let lists = [offsets, successors, probabilities];
         let kernel = sparse(py, lists, num_states, num_actions, slices)?;
@@ -236,7 +241,24 @@ fn sparse(
 /// Anything with the attributes of a CSR matrix, such as SciPy's, of shape (rows, S).
 fn compressed(object: &Bound<'_, PyAny>, num_actions: usize) -> PyResult<Arc<Kernel>> {
     let py = object.py();
-    let (rows, num_states): (usize, usize) = object.getattr(intern!(py, "shape"))?.extract()?;
+    // Compressed columns have the same attributes and would be read as the transpose.
+    if let Ok(format) = object.getattr(intern!(py, "format"))
+        && !format.eq("csr")?
+    {
+        return Err(to_python(&Error::UnsupportedType {
+            array: "transitions",
+            found: format!("{format} ({})", type_name(object)),
+            allowed: "dense arrays and compressed sparse rows (CSR)",
+        }));
+    }
+    let shape: Vec<usize> = object.getattr(intern!(py, "shape"))?.extract()?;
+    let [rows, num_states] = shape[..] else {
+        return Err(to_python(&Error::WrongRank {
+            array: "transitions",
+            expected: "[rows, S]",
+            found: shape,
+        }));
+    };
     let pairs = num_states.saturating_mul(num_actions).max(1);
     let slices = match rows / pairs {
         1 => Slices::Stationary,

@@ -13,6 +13,8 @@ pub struct GreedyPlan {
     shape: Shape,
     actions: Vec<u32>, // [H, S]
     values: StateValues,
+    /// The expected value of the next state, for the step at hand.
+    expected: Vec<f64>, // [S, A]
 }
 
 impl GreedyPlan {
@@ -22,6 +24,7 @@ impl GreedyPlan {
             shape,
             actions: zeros("actions [H, S]", shape.horizon() * shape.num_states())?,
             values: StateValues::zeros(shape)?,
+            expected: zeros("expected values [S, A]", shape.pairs())?,
         })
     }
 
@@ -78,21 +81,24 @@ impl<G: StepSignal, K: StepKernel> Job for Induction<'_, G, K> {
     #[inline(always)]
     fn run(self) {
         let shape = self.plan.shape;
+        let expected = &mut self.plan.expected;
+        expected.fill(0.0); // nothing follows the last step
         for step in (0..shape.horizon()).rev() {
-            let last = step + 1 == shape.horizon();
             let (here, next) = self.plan.values.step_and_next(step);
+            if step + 1 < shape.horizon() {
+                self.kernel.expect_all(step, next, expected);
+            }
             let chosen = &mut self.plan.actions[step * shape.num_states()..];
-            for (state, (value, choice)) in here.iter_mut().zip(chosen).enumerate() {
+            let futures = expected.chunks_exact(shape.num_actions());
+            let mut pair = 0;
+            for ((value, choice), futures) in here.iter_mut().zip(chosen).zip(futures) {
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);
-                for action in 0..shape.num_actions() {
-                    let pair = shape.pair(state, action);
-                    let mut quality = self.signal.at(step, pair);
-                    if !last {
-                        quality += self.kernel.expect(step, pair, next);
-                    }
+                for (action, future) in futures.iter().enumerate() {
+                    let quality = self.signal.at(step, pair) + future;
                     if quality > best {
                         (best, best_action) = (quality, action as u32);
                     }
+                    pair += 1;
                 }
                 (*value, *choice) = (best, best_action);
             }

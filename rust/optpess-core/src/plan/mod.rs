@@ -2,5 +2,17 @@
 //! came from and whether they are biased.
 
 mod backward_induction;
+mod certificate;
+mod exact;
+mod frontier;
+mod lagrangian;
+mod parametric;
+mod tradeoff;
 
 pub use backward_induction::{GreedyPlan, backward_induction};
+pub use certificate::{Certificate, certified};
+pub use exact::{ExactPlan, extreme, solve_exactly, tradeoff_of};
+pub use frontier::frontier;
+pub use lagrangian::{LagrangianSignal, lagrangian_plan, locate};
+pub use parametric::{Mixture, Parametric};
+pub use tradeoff::{Objective, Penalised, Tradeoff, Vertex};

@@ -1,0 +1,131 @@
+"""Column generation for several constraints on models too large for one linear program.
+
+The master problem mixes the deterministic policies found so far: weights w >= 0 that sum to one, best
+reward, costs within the limits. Its multipliers price the next policy: backward induction on
+r - sum_m l_m c_m finds the best one there is. Where that policy is no better than the master already
+knows, the mixture is optimal among all policies (Dantzig and Wolfe 1960). HiGHS solves the master, which
+has M + 1 rows; the compiled core does the inductions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess import _core
+from optpess.exceptions import SolverError
+from optpess.highs import new_solver
+
+__all__ = ["ColumnSolution", "solve_by_columns"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# Relative gap between master and bound at which the mixture counts as optimal, and the size of a total
+# excess over the limits that counts as none.
+_GAP = 1e-11
+_EXCESS = 1e-11
+
+
+@dataclass(frozen=True)
+class ColumnSolution:
+    """The mixture that is optimal, or None if no policy meets the limits."""
+
+    weights: list[float]
+    actions: list[npt.NDArray[np.uint32]]  # each [H, S]
+    multipliers: FloatArray  # [M]
+    inductions: int
+
+
+class _Master:
+    """min -<w, R> + excess terms subject to <w, C_m> - excess_m <= tau_m and sum w = 1."""
+
+    def __init__(self, limits: FloatArray) -> None:
+        # Presolve would discard the basis that makes the next solve quick.
+        self._highspy, self._solver = new_solver(presolve="off")
+        self._num_constraints = limits.size
+        infinity = self._highspy.kHighsInf
+        nothing: tuple[Any, Any] = (np.empty(0, dtype=np.int32), np.empty(0))
+        for limit in limits:
+            self._solver.addRow(-infinity, float(limit), 0, *nothing)
+        self._solver.addRow(1.0, 1.0, 0, *nothing)
+        for constraint in range(limits.size):
+            row = np.array([constraint], dtype=np.int32)
+            self._solver.addCol(1.0, 0.0, infinity, 1, row, np.array([-1.0]))
+        self._rewards: list[float] = []
+        self._seeking_feasibility = True
+
+    def add(self, reward: float, costs: FloatArray) -> None:
+        rows = np.arange(self._num_constraints + 1, dtype=np.int32)
+        price = 0.0 if self._seeking_feasibility else -reward
+        infinity = self._highspy.kHighsInf
+        self._solver.addCol(price, 0.0, infinity, rows.size, rows, np.r_[costs, 1.0])
+        self._rewards.append(reward)
+
+    def forbid_excess(self) -> None:
+        """From feasibility to optimality: no excess any more, and rewards count."""
+        self._seeking_feasibility = False
+        for constraint in range(self._num_constraints):
+            self._solver.changeColBounds(constraint, 0.0, 0.0)
+            self._solver.changeColCost(constraint, 0.0)
+        for index, reward in enumerate(self._rewards):
+            self._solver.changeColCost(self._num_constraints + index, -reward)
+
+    def solve(self) -> tuple[float, FloatArray, FloatArray]:
+        """The objective, the weights of the policies and the multipliers of the limits."""
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        if status != self._highspy.HighsModelStatus.kOptimal:
+            name = self._solver.modelStatusToString(status)
+            raise SolverError(f"HiGHS stopped with the status {name!r} on the master problem")
+        solution = self._solver.getSolution()
+        duals = np.asarray(solution.row_dual)
+        weights = np.asarray(solution.col_value)[self._num_constraints :]
+        value = float(self._solver.getInfo().objective_function_value)
+        return value, weights, np.maximum(-duals[:-1], 0.0)
+
+
+def solve_by_columns(
+    model: _core.Model, limits: FloatArray, *, max_columns: int = 5000
+) -> ColumnSolution | None:
+    """Maximises V(r) subject to V(c_m) <= limits[m] for every m; None if no policy meets the limits."""
+    master = _Master(limits)
+    actions: list[npt.NDArray[np.uint32]] = []
+
+    def price(reward_weight: float, multipliers: FloatArray) -> float:
+        value, reward, costs, found = _core.lagrangian_plan(model, reward_weight, multipliers)
+        master.add(reward, costs)
+        actions.append(found)
+        return value
+
+    price(1.0, np.zeros(limits.size))
+    while True:  # feasibility: the least total excess over the limits
+        excess, _, multipliers = master.solve()
+        if excess <= _EXCESS * limits.sum():
+            break
+        lower = -price(0.0, multipliers) - float(multipliers @ limits)
+        if lower > _EXCESS * limits.sum() and excess - lower <= _GAP * max(1.0, excess):
+            return None
+        _check_count(actions, max_columns)
+    master.forbid_excess()
+    while True:  # optimality
+        negative_value, weights, multipliers = master.solve()
+        bound = price(1.0, multipliers) + float(multipliers @ limits)
+        if bound + negative_value <= _GAP * max(1.0, abs(bound)):
+            break
+        _check_count(actions, max_columns)
+    used = [index for index in range(weights.size) if weights[index] > 0.0]
+    total = float(sum(weights[index] for index in used))
+    return ColumnSolution(
+        weights=[float(weights[index]) / total for index in used],
+        actions=[actions[index] for index in used],
+        multipliers=multipliers,
+        inductions=len(actions),
+    )
+
+
+def _check_count(actions: list[Any], max_columns: int) -> None:
+    if len(actions) >= max_columns:
+        raise SolverError(f"column generation has not ended after {max_columns} policies")

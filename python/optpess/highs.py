@@ -1,0 +1,221 @@
+"""The occupancy linear program through HiGHS: the second planning engine, and the referee of the first.
+
+Over occupancies q[h, s, a] >= 0, maximise <q, r> subject to the flow constraints
+
+    sum_a q[0, s, a] = mu(s),    sum_a q[h+1, s', a] = sum_{s, a} q[h, s, a] P_h(s'|s, a),
+
+and <q, c_m> <= tau_m for every constraint m. Rewards and costs may have any sign and size: both are
+scaled to unit size for the solver and its answers are scaled back.
+
+HiGHS drops matrix entries below 1e-9, accepts NaN without a word and has known faults when started from
+an earlier basis; so numbers are checked before, the answer is re-evaluated after, and an answer that
+fails is computed again from scratch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess import _core
+from optpess.exceptions import InvalidInputError, SolverError
+
+__all__ = ["OccupancyLP", "OccupancySolution", "new_solver"]
+
+FloatArray = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.int32]
+
+# The tightest tolerance HiGHS accepts.
+_TOLERANCE = 1e-10
+
+
+def new_solver(**options: Any) -> tuple[Any, Any]:
+    """The module highspy and a silent solver at its tightest tolerances, with further options."""
+    import highspy
+
+    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    tolerances = {
+        "primal_feasibility_tolerance": _TOLERANCE,
+        "dual_feasibility_tolerance": _TOLERANCE,
+    }
+    for option, value in ({"output_flag": False} | tolerances | options).items():
+        solver.setOptionValue(option, value)
+    return highspy, solver
+
+
+@dataclass(frozen=True)
+class OccupancySolution:
+    """An optimal occupancy, or None if the constraints cannot be met."""
+
+    occupancy: FloatArray  # [H, S, A]
+    multipliers: FloatArray  # [M], not negative
+    started_warm: bool
+
+
+class OccupancyLP:
+    """The linear program of one shape and number of constraints, solved again and again: each solve
+    starts from the basis of the one before.
+    """
+
+    def __init__(self, horizon: int, num_states: int, num_actions: int, num_constraints: int) -> None:
+        self._shape = (horizon, num_states, num_actions)
+        self._num_constraints = num_constraints
+        self._highspy, self._solver = new_solver()
+        self._basis: Any = None
+
+    def forget(self) -> None:
+        """Makes the next solve start from scratch."""
+        self._basis = None
+
+    def solve(
+        self,
+        transitions: _core.Transitions,
+        reward: FloatArray,
+        costs: FloatArray,
+        limits: FloatArray,
+        initial: FloatArray,
+        *,
+        time_limit: float | None = None,
+    ) -> OccupancySolution | None:
+        """Solves for reward ``[H, S, A]``, costs ``[M, H, S, A]`` and limits ``[M]``; None if no
+        policy meets the limits.
+        """
+        for name, array in {"reward": reward, "costs": costs, "cost_limit": limits}.items():
+            if not np.isfinite(array).all():
+                raise InvalidInputError(
+                    f"{name} has entries that are not finite; HiGHS needs finite ones"
+                )
+        reward_scale = _size(reward)
+        cost_scales = np.array([_size(cost) for cost in costs])
+        started_warm = self._pass_model(
+            transitions, reward / reward_scale, costs, cost_scales, limits, initial
+        )
+        if time_limit is not None:  # HiGHS counts over the life of the object
+            self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
+        self._solver.run()
+        status = self._solver.getModelStatus()
+        statuses = self._highspy.HighsModelStatus
+        if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+            self._basis = None
+            return None
+        if status != statuses.kOptimal:
+            self._basis = None
+            name = self._solver.modelStatusToString(status)
+            raise SolverError(f"HiGHS stopped with the status {name!r} instead of an optimum")
+        solution = self._solver.getSolution()
+        self._basis = self._solver.getBasis()
+        duals = np.asarray(solution.row_dual)[-self._num_constraints :]
+        return OccupancySolution(
+            occupancy=np.maximum(np.asarray(solution.col_value), 0.0).reshape(self._shape),
+            multipliers=np.maximum(-duals * reward_scale / cost_scales, 0.0),
+            started_warm=started_warm,
+        )
+
+    def _pass_model(
+        self,
+        transitions: _core.Transitions,
+        unit_reward: FloatArray,
+        costs: FloatArray,
+        cost_scales: FloatArray,
+        limits: FloatArray,
+        initial: FloatArray,
+    ) -> bool:
+        horizon, num_states, _ = self._shape
+        unit_costs = (costs / cost_scales[:, None, None, None]).reshape(self._num_constraints, -1)
+        starts, rows, values = _columns(transitions, self._shape, unit_costs)
+        num_columns, num_flows = unit_reward.size, horizon * num_states
+        flows = np.zeros(num_flows)
+        flows[:num_states] = initial
+        minus_infinity = np.full(self._num_constraints, -self._highspy.kHighsInf)
+        status = self._solver.passModel(
+            num_columns,
+            num_flows + self._num_constraints,
+            values.size,
+            int(self._highspy.MatrixFormat.kColwise),
+            int(self._highspy.ObjSense.kMinimize),
+            0.0,
+            -unit_reward.ravel(),
+            np.zeros(num_columns),
+            np.full(num_columns, self._highspy.kHighsInf),
+            np.r_[flows, minus_infinity],
+            np.r_[flows, limits / cost_scales],
+            starts,
+            rows,
+            values,
+            np.zeros(num_columns, dtype=np.int32),  # an empty array would be read out of bounds
+        )
+        if status == self._highspy.HighsStatus.kError:
+            raise SolverError("HiGHS refused the linear program")
+        if self._basis is None:
+            return False
+        return bool(self._solver.setBasis(self._basis) == self._highspy.HighsStatus.kOk)
+
+
+def _size(array: FloatArray) -> float:
+    """The largest absolute value, or 1 for a table of zeros."""
+    return float(np.abs(array).max()) or 1.0
+
+
+def _columns(
+    transitions: _core.Transitions, shape: tuple[int, int, int], costs: FloatArray
+) -> tuple[IndexArray, IndexArray, FloatArray]:
+    """The matrix by columns (h, s, a): +1 in the flow row of (h, s), -P_h(s'|s,a) in those of
+    (h + 1, s'), and the costs in the last rows.
+    """
+    horizon, num_states, num_actions = shape
+    num_constraints = costs.shape[0]
+    num_columns = horizon * num_states * num_actions
+    counts, successors, probabilities = _rows(transitions, shape)
+    lengths = 1 + num_constraints + np.r_[counts, np.zeros(num_columns - counts.size, dtype=np.int64)]
+    starts = np.r_[0, np.cumsum(lengths)]
+    rows = np.empty(starts[-1], dtype=np.int32)
+    values = np.empty(starts[-1])
+    first = starts[:-1]
+    columns = np.arange(num_columns)
+    rows[first] = columns // num_actions
+    values[first] = 1.0
+    for constraint in range(num_constraints):
+        rows[first + 1 + constraint] = horizon * num_states + constraint
+        values[first + 1 + constraint] = costs[constraint]
+    owner = np.repeat(np.arange(counts.size), counts)
+    within = np.arange(successors.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    position = first[owner] + 1 + num_constraints + within
+    step = owner // (num_states * num_actions)
+    rows[position] = (step + 1) * num_states + successors
+    values[position] = -probabilities
+    return starts.astype(np.int32), rows, values
+
+
+def _rows(
+    transitions: _core.Transitions, shape: tuple[int, int, int]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]:
+    """Successors of every (h, s, a) but those of the last step: how many each has, which, and with
+    what probability.
+    """
+    horizon, num_states, num_actions = shape
+    pairs = num_states * num_actions
+    stored = dict(transitions.stored())
+    probabilities = stored["probabilities"]
+    if transitions.is_sparse:
+        counts = np.diff(stored["offsets"])
+        successors = stored["successors"]
+    else:
+        dense = probabilities.reshape(-1, num_states)
+        if transitions.horizon is not None:
+            dense = dense[: (horizon - 1) * pairs]
+        owner, successors = np.nonzero(dense)
+        counts = np.bincount(owner, minlength=dense.shape[0])
+        probabilities = dense[owner, successors]
+    if transitions.horizon is None:
+        repeats = horizon - 1
+        return (
+            np.tile(counts, repeats),
+            np.tile(successors, repeats),
+            np.tile(probabilities, repeats),
+        )
+    kept = counts[: (horizon - 1) * pairs]
+    entries = int(kept.sum())
+    return kept, successors[:entries], probabilities[:entries]

@@ -1,0 +1,133 @@
+//! The constrained optimum as a policy, certified, for one constraint.
+
+use crate::error::{Error, Interval, Place, Result};
+use crate::evaluate::{evaluate, mix_policies};
+use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
+use crate::plan::backward_induction::GreedyPlan;
+use crate::plan::certificate::{Certificate, certified};
+use crate::plan::parametric::{FEASIBILITY_WIDTH, Parametric};
+use crate::plan::tradeoff::{Objective, StepValues, Tradeoff, Vertex};
+use crate::policy::MarkovPolicy;
+use crate::table::{Signal, StepSignal};
+
+/// How far the re-evaluated value of a plan may be from the planner's own, relative to the size of the
+/// values it mixes.
+const VALUE_WIDTH: f64 = 1e-9;
+
+/// The optimal policy of a constrained problem and what it was made of.
+#[derive(Debug, Clone)]
+pub struct ExactPlan {
+    /// The policy, re-evaluated and within the limit.
+    pub policy: MarkovPolicy,
+    /// V(g_r), as re-evaluated.
+    pub value: f64,
+    /// The optimal multiplier.
+    pub multiplier: f64,
+    /// An upper bound on the optimum: the Lagrangian at the multiplier.
+    pub bound: f64,
+    /// V(g_c) as re-evaluated, the limit, and the repair if there was one.
+    pub certificate: Certificate,
+    /// The deterministic policies that are mixed, with their weights; the one within the limit first.
+    pub ends: Vec<(f64, MarkovPolicy)>,
+    /// How many backward inductions finding it took; the one behind the bound comes on top.
+    pub inductions: usize,
+}
+
+/// Reward against one cost of a known model; the caller has checked that it has such a cost.
+#[must_use]
+pub fn tradeoff_of(
+    model: &ConstrainedMdp,
+    constraint: usize,
+) -> Tradeoff<'_, Signal, Signal, TransitionKernel> {
+    Tradeoff {
+        shape: model.shape(),
+        reward: model.reward(),
+        cost: &model.costs()[constraint],
+        kernel: model.kernel(),
+        initial: model.initial(),
+    }
+}
+
+/// max V(g_r) subject to V(g_c) <= limit, as a policy with its certificate.
+///
+/// The policy is re-evaluated by [`evaluate`], and the bound computed by [`GreedyPlan`]; neither had a
+/// part in finding it. Where even the least attainable cost meets the limit only to rounding, so does
+/// the plan; its slack is then a rounding error below zero.
+pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
+    problem: &Tradeoff<'_, R, C, K>,
+    limit: f64,
+) -> Result<ExactPlan> {
+    let (shape, kernel, initial) = (problem.shape, problem.kernel, problem.initial);
+    let mut solver = Parametric::new(shape)?;
+    let found = solver.solve(problem, limit)?;
+    let mut ends = vec![solver.below().policy(shape)?];
+    let mut weights = vec![1.0 - found.weight_above];
+    let mut size = solver.below().reward().abs();
+    if found.weight_above > 0.0 {
+        ends.push(solver.above().policy(shape)?);
+        weights.push(found.weight_above);
+        size = size.max(solver.above().reward().abs());
+    }
+    let mixed = match &ends[..] {
+        [single] => single.clone(),
+        _ => mix_policies(&ends, &weights, kernel, initial)?,
+    };
+    let (policy, certificate) = certified_to_rounding(problem, mixed, &ends[0], limit)?;
+    let value = evaluate(&policy, problem.reward, kernel, initial)?;
+    if (value - found.value).abs() > VALUE_WIDTH * size {
+        return Err(Error::NumericalTrouble {
+            solver: "parametric",
+            status: format!("claimed the value {}, re-evaluated {value}", found.value),
+        });
+    }
+    let mut greedy = GreedyPlan::new(shape)?;
+    greedy.solve(&problem.lagrangian(found.multiplier), kernel);
+    Ok(ExactPlan {
+        policy,
+        value,
+        multiplier: found.multiplier,
+        bound: initial.expect(greedy.values().step(0)) + found.multiplier * limit,
+        certificate,
+        ends: weights.into_iter().zip(ends).collect(),
+        inductions: found.inductions,
+    })
+}
+
+/// [`certified`], but where the least attainable cost is the limit to rounding, there is no safe policy
+/// with slack to repair with, and the rounding error stands.
+fn certified_to_rounding<R: StepSignal, C: StepSignal, K: StepKernel>(
+    problem: &Tradeoff<'_, R, C, K>,
+    policy: MarkovPolicy,
+    safe: &MarkovPolicy,
+    limit: f64,
+) -> Result<(MarkovPolicy, Certificate)> {
+    let (cost, kernel, initial) = (problem.cost, problem.kernel, problem.initial);
+    let found = evaluate(&policy, cost, kernel, initial)?;
+    let least = evaluate(safe, cost, kernel, initial)?;
+    let rounding = FEASIBILITY_WIDTH * limit.abs().max(least.abs());
+    if found > limit && found <= limit + rounding && least >= limit {
+        let certificate = Certificate {
+            cost: found,
+            limit,
+            repair: 0.0,
+        };
+        return Ok((policy, certificate));
+    }
+    certified(policy, safe, cost, kernel, initial, limit)
+}
+
+/// The policy at one end of the trade-off between the reward and one cost of a known model.
+pub fn extreme(model: &ConstrainedMdp, constraint: usize, objective: Objective) -> Result<Vertex> {
+    let count = model.costs().len();
+    if constraint >= count {
+        return Err(Error::OutOfRange {
+            place: Place::scalar("constraint"),
+            found: constraint as f64,
+            allowed: Interval::closed(0.0, (count - 1) as f64),
+        });
+    }
+    let mut found = Vertex::new(model.shape())?;
+    let mut values = StepValues::new(model.shape())?;
+    tradeoff_of(model, constraint).solve(objective, &mut values, &mut found);
+    Ok(found)
+}
