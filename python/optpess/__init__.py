@@ -25,6 +25,19 @@ from optpess.exceptions import (
     ProtocolError,
     SolverError,
 )
+from optpess.learners import (
+    BoundedViolation,
+    Deployment,
+    OptPessLP,
+    OptPessPrimalDual,
+    PaperRadius,
+    SafeBaseline,
+    SafetyMargin,
+    Scaled,
+    SubGaussianRadius,
+    Theorem,
+    ZeroViolation,
+)
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
 from optpess.planning import (
@@ -35,34 +48,52 @@ from optpess.planning import (
     solve_unconstrained,
 )
 from optpess.plans import Certificate, Endpoint, Frontier, Plan
+from optpess.runs import Run, load_run
+from optpess.simulation import Forecast, forecast, simulate
 
 __all__ = [
     "CMDP",
     "Bernoulli",
+    "BoundedViolation",
     "Certificate",
     "CertificateError",
     "CheckpointError",
+    "Deployment",
     "Deterministic",
     "Endpoint",
+    "Forecast",
     "Frontier",
     "Gaussian",
     "InfeasibleError",
     "InvalidInputError",
     "NoSafetyMarginError",
     "OptPessError",
+    "OptPessLP",
+    "OptPessPrimalDual",
+    "PaperRadius",
     "Plan",
     "ProtocolError",
+    "Run",
+    "SafeBaseline",
+    "SafetyMargin",
+    "Scaled",
     "Shape",
     "SolverError",
+    "SubGaussianRadius",
+    "Theorem",
     "Transitions",
     "Uniform",
+    "ZeroViolation",
     "backward_induction",
     "evaluate",
+    "forecast",
     "frontier",
+    "load_run",
     "mix_policies",
     "occupancy",
     "policy_from_occupancy",
     "sample",
+    "simulate",
     "solve",
     "solve_least_cost",
     "solve_signals",

@@ -2,10 +2,36 @@ from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import disjoint_base
+
+__all__ = [
+    "Learner",
+    "Model",
+    "Transitions",
+    "backward_induction",
+    "check_margin",
+    "check_noise",
+    "error_kinds",
+    "evaluate",
+    "extreme_actions",
+    "frontier_vertices",
+    "lagrangian_plan",
+    "mix_policies",
+    "occupancy",
+    "policy_from_occupancy",
+    "recorded_episodes",
+    "sample",
+    "simulate_learner",
+    "solve_parametric",
+    "state_values",
+    "tightening_horizon",
+    "value_difference",
+]
 
 _Floats: TypeAlias = npt.NDArray[np.float64]
 _Integers: TypeAlias = npt.NDArray[np.int64]
 
+@disjoint_base
 class Model:
     def __new__(
         cls,
@@ -83,3 +109,71 @@ def lagrangian_plan(
     model: Model, reward_weight: float, multipliers: Any
 ) -> tuple[float, float, _Floats, npt.NDArray[np.uint32]]: ...
 def extreme_actions(model: Model, constraint: int, least_cost: bool) -> npt.NDArray[np.uint32]: ...
+
+@final
+class Learner:
+    @staticmethod
+    def optpess_lp(
+        initial: Any,
+        baseline: Any,
+        cost_limit: float,
+        safe_cost: float | None,
+        radius: str,
+        num_episodes: int,
+        failure_probability: float,
+        factor: float | None,
+    ) -> Learner: ...
+    @staticmethod
+    def optpess_primal_dual(
+        sizes: tuple[int, ...],
+        initial: Any,
+        cost_limit: float,
+        safe_cost: float,
+        num_episodes: int,
+        failure_probability: float,
+        factor: float | None,
+    ) -> Learner: ...
+    def next_policy(self) -> dict[str, Any]: ...
+    def assess(self) -> dict[str, Any] | None: ...
+    def deploy(self, policy: Any) -> dict[str, Any]: ...
+    def observe(self, states: Any, actions: Any, rewards: Any, costs: Any) -> None: ...
+    def estimates(self) -> dict[str, Any]: ...
+    def signals(self) -> tuple[_Floats | None, _Floats]: ...
+    def gate_forecast(self, model: Model) -> int | None: ...
+    def copy(self) -> Learner: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(stored: bytes) -> Learner: ...
+    @property
+    def multiplier(self) -> float: ...
+    @property
+    def episodes_observed(self) -> int: ...
+    @property
+    def inductions(self) -> int: ...
+    @property
+    def safe_cost(self) -> float | None: ...
+    @property
+    def log_factor(self) -> float: ...
+    @property
+    def guarantee(self) -> tuple[str, float] | None: ...
+
+def check_margin(cost_limit: float, safe_cost: float) -> None: ...
+def simulate_learner(
+    model: Model,
+    learner: Learner,
+    optimal_value: float,
+    replicates: Any,
+    seed: int,
+    threads: int,
+    episodes: int,
+    trace: bool,
+    audit: bool,
+    progress: Any,
+) -> list[dict[str, Any]]: ...
+def recorded_episodes(episodes: int) -> list[int]: ...
+def tightening_horizon(
+    sizes: tuple[int, int, int],
+    cost_limit: float,
+    safe_cost: float,
+    failure_probability: float,
+) -> int | None: ...

@@ -7,9 +7,9 @@ Over occupancies q[h, s, a] >= 0, maximise <q, r> subject to the flow constraint
 and <q, c_m> <= tau_m for every constraint m. Rewards and costs may have any sign and size: both are
 scaled to unit size for the solver and its answers are scaled back.
 
-HiGHS drops matrix entries below 1e-9, accepts NaN without a word and has known faults when started from
-an earlier basis; so numbers are checked before, the answer is re-evaluated after, and an answer that
-fails is computed again from scratch.
+HiGHS drops matrix entries below 1e-12 (below 1e-9 unless told), accepts NaN without a word and has known
+faults when started from an earlier basis; so numbers are checked before, the answer is re-evaluated
+after, and an answer that fails is computed again from scratch.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ __all__ = ["OccupancyLP", "OccupancySolution", "new_solver"]
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int32]
 
-# The tightest tolerance HiGHS accepts.
+# The tightest tolerance HiGHS accepts, and the least size of a matrix entry that it can be told to keep.
 _TOLERANCE = 1e-10
+_LEAST_ENTRY = 1e-12
 
 
 def new_solver(**options: Any) -> tuple[Any, Any]:
@@ -38,6 +39,7 @@ def new_solver(**options: Any) -> tuple[Any, Any]:
 
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     tolerances = {
+        "small_matrix_value": _LEAST_ENTRY,
         "primal_feasibility_tolerance": _TOLERANCE,
         "dual_feasibility_tolerance": _TOLERANCE,
     }
@@ -95,10 +97,14 @@ class OccupancyLP:
         )
         if time_limit is not None:  # HiGHS counts over the life of the object
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
+        statuses = self._highspy.HighsModelStatus
+        infeasible = (statuses.kInfeasible, statuses.kUnboundedOrInfeasible)
         self._solver.run()
         status = self._solver.getModelStatus()
-        statuses = self._highspy.HighsModelStatus
-        if status in (statuses.kInfeasible, statuses.kUnboundedOrInfeasible):
+        if status not in (statuses.kOptimal, *infeasible, statuses.kTimeLimit):
+            # Presolve trips over coefficients of very different sizes; the simplex method may not.
+            status = self._run_without_presolve()
+        if status in infeasible:
             self._basis = None
             return None
         if status != statuses.kOptimal:
@@ -113,6 +119,13 @@ class OccupancyLP:
             multipliers=np.maximum(-duals * reward_scale / cost_scales, 0.0),
             started_warm=started_warm,
         )
+
+    def _run_without_presolve(self) -> Any:
+        self._solver.clearSolver()
+        self._solver.setOptionValue("presolve", "off")
+        self._solver.run()
+        self._solver.setOptionValue("presolve", "choose")
+        return self._solver.getModelStatus()
 
     def _pass_model(
         self,

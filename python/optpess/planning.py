@@ -34,6 +34,11 @@ _LARGE = 1_000
 # How far above its limit a policy read off a linear program may cost before it is repaired, and
 # before it is refused.
 _COST_WIDTH = 1e-9
+# HiGHS calls infeasible what it misses by its tolerance of 1e-10; by so much a limit that is known to
+# be attainable is raised for it. What comes back is held to the limit itself.
+_SOLVER_WIDTH = 5e-10
+# Rounding of the least attainable cost, as in the parametric engine.
+_FEASIBILITY_WIDTH = 1e-12
 
 
 def solve(
@@ -222,10 +227,13 @@ def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None)
             time_limit=time_limit,
         )
         if solution is None:
+            if plan is None and aimed_at is limits and _surely_feasible(problem, limits):
+                aimed_at = limits + _SOLVER_WIDTH * np.maximum(1.0, np.abs(limits))
+                continue
             break
         greedy, _ = problem.lagrangian(solution.multipliers)
         policy = _core.policy_from_occupancy(solution.occupancy, greedy)
-        repair = float((limits - aimed_at).max())
+        repair = max(float((limits - aimed_at).max()), 0.0)
         certificate = problem.certificate(policy, solution.multipliers, limits, repair)
         plan = Plan(problem, policy, solution.multipliers, certificate, "highs", 0, ())
         if (certificate.slack >= 0.0).all():
@@ -272,12 +280,26 @@ def _endpoint(model: CMDP, constraint: int, *, least_cost: bool) -> Endpoint:
     return Endpoint(policy, value, costs)
 
 
+def _least_costs(problem: Problem) -> FloatArray:
+    """The least attainable cost of each constraint, one at a time."""
+    horizon = problem.shape.horizon if problem.reward.ndim == 2 else None
+    inductions = (
+        _core.backward_induction(-cost, problem.transitions, horizon=horizon) for cost in problem.costs
+    )
+    return np.array([-float(values[0] @ problem.initial) for _, values in inductions])
+
+
+def _surely_feasible(problem: Problem, limits: FloatArray) -> bool:
+    """Whether the limits can be met; with several constraints nobody knows before solving."""
+    if len(limits) > 1:
+        return False
+    least = _least_costs(problem)
+    width = _FEASIBILITY_WIDTH * np.maximum(np.abs(least), np.abs(limits))
+    return bool((least <= limits + width).all())
+
+
 def _infeasible(problem: Problem, limits: FloatArray) -> InfeasibleError:
-    least = []
-    for cost in problem.costs:
-        horizon = problem.shape.horizon if cost.ndim == 2 else None
-        _, values = _core.backward_induction(-cost, problem.transitions, horizon=horizon)
-        least.append(-float(values[0] @ problem.initial))
+    least = _least_costs(problem).tolist()
     error = InfeasibleError(
         f"no policy meets the limits {limits.tolist()}: the least attainable costs, one at a time, "
         f"are {least}"

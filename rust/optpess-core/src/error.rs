@@ -252,6 +252,35 @@ pub enum Error {
         /// The limit.
         limit: f64,
     },
+    /// The safe cost leaves no room below the limit.
+    #[error(
+        "the safe cost {safe_cost} is not below the limit {limit}; without a margin nothing can be explored safely"
+    )]
+    NoSafetyMargin {
+        /// c0.
+        safe_cost: f64,
+        /// tau.
+        limit: f64,
+    },
+    /// A learner's verb was called out of turn.
+    #[error("{called} was called out of turn; {expected} comes next")]
+    OutOfTurn {
+        /// What was called.
+        called: &'static str,
+        /// What comes next.
+        expected: &'static str,
+    },
+    /// All episodes have been played.
+    #[error(
+        "all {num_episodes} episodes have been played; the guarantee covers no further one, since K enters every bonus"
+    )]
+    EpisodesExhausted {
+        /// K.
+        num_episodes: u64,
+    },
+    /// A run was stopped from outside.
+    #[error("the run was stopped before its end")]
+    Interrupted,
     /// A list that needs at least one element is empty.
     #[error("{what} is empty; at least one is needed")]
     NothingGiven {

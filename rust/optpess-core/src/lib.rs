@@ -15,8 +15,13 @@
 //! | [`policy`] | pi_h(a\|s) is a distribution |
 //! | [`model`] | what the world is; validation |
 //! | [`evaluate`] | exact values and occupancies of a given policy |
+//! | [`estimate`] | counts and plain averages |
+//! | [`confidence`] | the theory's constants; biased signals; guarantees |
 //! | [`plan`] | best policies for given signals and kernel |
+//! | [`learn`] | the algorithms: order of calls, gate, baseline |
 //! | [`simulate`] | sampling of a known model |
+//! | [`record`] | what happened, as data |
+//! | [`run`] | the episode loop, the judge, the audit |
 //!
 //! ```
 //! use optpess_core::evaluate::evaluate;
@@ -35,11 +40,16 @@
 //! # Ok::<(), optpess_core::error::Error>(())
 //! ```
 
+pub mod confidence;
 pub mod error;
+pub mod estimate;
 pub mod evaluate;
+pub mod learn;
 pub mod model;
 pub mod plan;
 pub mod policy;
+pub mod record;
+pub mod run;
 pub mod shape;
 pub mod simulate;
 pub mod table;

@@ -1,6 +1,8 @@
 //! Owns policies pi_h(a|s): every row is a distribution over actions. Refuses to know how a policy
 //! was found.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Place, Result};
 use crate::shape::Shape;
 use crate::table::zeros;
@@ -53,7 +55,7 @@ pub fn check_distribution(row: &[f64], place: impl Fn(Option<usize>) -> Place) -
 }
 
 /// A randomised Markov policy pi_h(a|s).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MarkovPolicy {
     shape: Shape,
     data: Vec<f64>, // [H, S, A]
@@ -127,6 +129,13 @@ impl MarkovPolicy {
     pub fn row(&self, step: usize, state: usize) -> &[f64] {
         let num_actions = self.shape.num_actions();
         &self.data[(step * self.shape.num_states() + state) * num_actions..][..num_actions]
+    }
+
+    /// pi_h(.|s), to be overwritten by a distribution.
+    #[inline(always)]
+    pub(crate) fn row_mut(&mut self, step: usize, state: usize) -> &mut [f64] {
+        let num_actions = self.shape.num_actions();
+        &mut self.data[(step * self.shape.num_states() + state) * num_actions..][..num_actions]
     }
 
     /// All probabilities, `[H, S, A]`.

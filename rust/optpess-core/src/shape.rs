@@ -1,6 +1,8 @@
 //! Owns the three sizes of a problem and all index arithmetic on them. Refuses sizes of zero and
 //! sizes whose tables could not be stored.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 
 /// The largest number of (step, state, action) triples a problem may have: a table of 64-bit floats
@@ -8,7 +10,7 @@ use crate::error::{Error, Result};
 pub const MAX_TRIPLES: usize = 1 << 31;
 
 /// Horizon H, number of states |S| and number of actions |A| of an episodic problem.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape {
     horizon: usize,
     num_states: usize,

@@ -1,6 +1,8 @@
 //! Owns storage: a signal over (step, state, action) and values over (step, state). Refuses meaning:
 //! a [`Signal`] does not know whether it is a reward or a cost, nor how it was biased.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Place, Result};
 use crate::shape::{MAX_TRIPLES, Shape};
 
@@ -27,7 +29,7 @@ pub trait StepSignal {
 }
 
 /// g_h(s, a), stored for each step, or once when it is the same at every step.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Signal {
     shape: Shape,
     /// Distance between steps in `data`: |S| |A|, or 0 for a stationary signal.
@@ -103,6 +105,13 @@ impl Signal {
         &self.data[step * self.stride..][..self.shape.pairs()]
     }
 
+    /// Sets g_h(s, a) of a signal that is stored for each step.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, step: usize, pair: usize, value: f64) {
+        debug_assert!(!self.is_stationary());
+        self.data[step * self.stride + pair] = value;
+    }
+
     /// The caller's index of a stored value: (h, s, a), or (s, a) if stationary.
     #[must_use]
     pub fn index(&self, flat: usize) -> Vec<usize> {
@@ -123,7 +132,7 @@ impl StepSignal for Signal {
 }
 
 /// V_h(s) for h = 0..=H; the last row is zero.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StateValues {
     num_states: usize,
     data: Vec<f64>, // [H + 1, S]

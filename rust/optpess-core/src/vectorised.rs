@@ -30,7 +30,9 @@ fn with_avx2<J: Job>(job: J) -> J::Output {
 }
 
 /// <x, y> over the shorter length, in a fixed order: four running sums over the positions modulo 4,
-/// added in pairs, then the remainder from left to right. The order depends on the length only.
+/// the upper two added to the lower two (the order in which the compiler keeps all four in one
+/// register; adding neighbours costs three times the time), then the remainder from left to right.
+/// The order depends on the length only.
 #[inline(always)]
 pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     const LANES: usize = 4;
@@ -44,11 +46,125 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
             sums[lane] += a[lane] * b[lane];
         }
     }
-    let mut sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
     for (a, b) in x_rest.iter().zip(y_rest) {
         sum += a * b;
     }
     sum
+}
+
+/// out(i) = <row i, y> for `rows` laid out row after row, to the same bits as [`dot`].
+#[inline]
+pub(crate) fn dot_rows(rows: &[f64], y: &[f64], out: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx2") {
+        // SAFETY: the feature has just been detected on this processor.
+        unsafe { dot_rows_with_avx2(rows, y, out) };
+        return;
+    }
+    for (target, row) in out.iter_mut().zip(rows.chunks_exact(y.len())) {
+        *target = dot(row, y);
+    }
+}
+
+/// Four rows at a time: each part of y is read once for all of them, and their sums are added up in
+/// one go. By hand, because the compiler finds neither; measured at 20 states, two thirds of the time.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn dot_rows_with_avx2(rows: &[f64], y: &[f64], out: &mut [f64]) {
+    use std::arch::x86_64::*;
+    const LANES: usize = 4;
+    let len = y.len();
+    let (blocks, last_targets) = out.as_chunks_mut::<4>();
+    let mut four_rows = rows.chunks_exact(4 * len);
+    for (targets, block) in blocks.iter_mut().zip(&mut four_rows) {
+        let (upper, lower) = block.split_at(2 * len);
+        let (first, second) = upper.split_at(len);
+        let (third, fourth) = lower.split_at(len);
+        let mut sums = [_mm256_setzero_pd(); 4];
+        let whole = len - len % LANES;
+        let mut start = 0;
+        while start < whole {
+            let part = four_of(y, start);
+            let products = _mm256_mul_pd(four_of(first, start), part);
+            sums[0] = _mm256_add_pd(sums[0], products);
+            let products = _mm256_mul_pd(four_of(second, start), part);
+            sums[1] = _mm256_add_pd(sums[1], products);
+            let products = _mm256_mul_pd(four_of(third, start), part);
+            sums[2] = _mm256_add_pd(sums[2], products);
+            let products = _mm256_mul_pd(four_of(fourth, start), part);
+            sums[3] = _mm256_add_pd(sums[3], products);
+            start += LANES;
+        }
+        // Lanes 0 + 2 and 1 + 3 of each row, then both of them: rows 0, 2, 1, 3.
+        let upper = _mm256_add_pd(
+            _mm256_permute2f128_pd::<0x20>(sums[0], sums[1]),
+            _mm256_permute2f128_pd::<0x31>(sums[0], sums[1]),
+        );
+        let lower = _mm256_add_pd(
+            _mm256_permute2f128_pd::<0x20>(sums[2], sums[3]),
+            _mm256_permute2f128_pd::<0x31>(sums[2], sums[3]),
+        );
+        let mut total = _mm256_permute4x64_pd::<0b11_01_10_00>(_mm256_hadd_pd(upper, lower));
+        for at in whole..len {
+            let column = _mm256_set_pd(fourth[at], third[at], second[at], first[at]);
+            total = _mm256_add_pd(total, _mm256_mul_pd(column, _mm256_set1_pd(y[at])));
+        }
+        // SAFETY: an array of four elements has room for an unaligned store of four.
+        unsafe { _mm256_storeu_pd(targets.as_mut_ptr(), total) };
+    }
+    let done = 4 * blocks.len();
+    let last_rows = rows.chunks_exact(len).skip(done);
+    for (target, row) in last_targets.iter_mut().zip(last_rows) {
+        *target = dot(row, y);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn four_of(x: &[f64], start: usize) -> std::arch::x86_64::__m256d {
+    let part = &x[start..][..4];
+    // SAFETY: four elements are what an unaligned load reads.
+    unsafe { std::arch::x86_64::_mm256_loadu_pd(part.as_ptr()) }
+}
+
+/// Calls `visit` with each row of `width` entries. Rows of a few entries are what policies are made of;
+/// knowing their length when compiling makes loops over them three times as fast.
+#[inline(always)]
+pub(crate) fn each_row(data: &[f64], width: usize, mut visit: impl FnMut(&[f64])) {
+    macro_rules! of_width {
+        ($($known:literal)*) => {
+            match width {
+                $($known => for row in data.as_chunks::<$known>().0 { visit(row); })*
+                _ => for row in data.chunks_exact(width) { visit(row); }
+            }
+        };
+    }
+    of_width!(2 3 4 5 6 7 8);
+}
+
+/// The sum of x, in the order of [`dot`], and whether every entry has its sign bit clear; a row of
+/// probabilities is read once for both.
+#[inline(always)]
+pub(crate) fn sum_and_signs(x: &[f64]) -> (f64, bool) {
+    const LANES: usize = 4;
+    let (body, rest) = x.as_chunks::<LANES>();
+    let mut sums = [0.0_f64; LANES];
+    let mut bits = [0_u64; LANES];
+    for chunk in body {
+        for lane in 0..LANES {
+            sums[lane] += chunk[lane];
+            bits[lane] |= chunk[lane].to_bits();
+        }
+    }
+    let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    let mut signs = (bits[0] | bits[2]) | (bits[1] | bits[3]);
+    for entry in rest {
+        sum += entry;
+        signs |= entry.to_bits();
+    }
+    (sum, signs >> 63 == 0)
 }
 
 #[cfg(test)]
@@ -72,6 +188,36 @@ mod tests {
             let x: Vec<f64> = (0..len).map(|i| 1.0 / f64::from(i + 3)).collect();
             let y: Vec<f64> = (0..len).map(|i| f64::from(i * i) * 0.37 - 1.0).collect();
             assert_eq!(vectorised(Dot(&x, &y)), dot(&x, &y));
+        }
+    }
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "identical bits are the claim")]
+    fn many_rows_at_once_give_the_bits_of_each_alone() {
+        for len in 1..23 {
+            let y: Vec<f64> = (0..len).map(|i| 1.0 / f64::from(i + 3)).collect();
+            for num_rows in 0..10 {
+                let rows: Vec<f64> = (0..len * num_rows).map(|i| f64::from(i).sin()).collect();
+                let mut out = vec![0.0; num_rows as usize];
+                dot_rows(&rows, &y, &mut out);
+                for (found, row) in out.iter().zip(rows.chunks_exact(y.len())) {
+                    assert_eq!(*found, dot(row, &y));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_sign_is_enough_to_be_noticed() {
+        for len in 1..12 {
+            let mut x = vec![0.5; len];
+            let (sum, clear) = sum_and_signs(&x);
+            assert!((sum - 0.5 * len as f64).abs() < 1e-15 && clear);
+            for place in 0..len {
+                x[place] = -0.5;
+                assert!(!sum_and_signs(&x).1);
+                x[place] = 0.5;
+            }
         }
     }
 

@@ -201,6 +201,9 @@ fn unravelled(shape: &[usize], mut flat: usize) -> Vec<usize> {
 
 /// Whether an object is a masked array, which would lose its mask on the way and be misread.
 fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if object.is_exact_instance_of::<PyUntypedArray>() {
+        return Ok(false); // the usual case; asking for a missing attribute costs as much as a small call
+    }
     let py = object.py();
     // Few objects have the attribute, so the class is rarely looked up.
     if !object.hasattr(intern!(py, "mask"))? {

@@ -10,6 +10,8 @@ mod exceptions {
     import_exception!(optpess.exceptions, CertificateError);
     import_exception!(optpess.exceptions, InfeasibleError);
     import_exception!(optpess.exceptions, InvalidInputError);
+    import_exception!(optpess.exceptions, NoSafetyMarginError);
+    import_exception!(optpess.exceptions, ProtocolError);
     import_exception!(optpess.exceptions, SolverError);
 }
 
@@ -30,6 +32,11 @@ pub fn to_python(error: &Error) -> PyErr {
         | Error::SuccessorsNotIncreasing { .. }
         | Error::MalformedOffsets { .. }
         | Error::NothingGiven { .. } => exceptions::InvalidInputError::new_err(message),
+        Error::NoSafetyMargin { .. } => exceptions::NoSafetyMarginError::new_err(message),
+        Error::OutOfTurn { .. } | Error::EpisodesExhausted { .. } => {
+            exceptions::ProtocolError::new_err(message)
+        }
+        Error::Interrupted => pyo3::exceptions::PyKeyboardInterrupt::new_err(message),
         Error::Infeasible { .. } => exceptions::InfeasibleError::new_err(message),
         Error::NumericalTrouble { .. } => exceptions::SolverError::new_err(message),
         Error::CertificateFailed { .. } => exceptions::CertificateError::new_err(message),

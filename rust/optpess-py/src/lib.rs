@@ -5,8 +5,10 @@ mod convert;
 mod doorway;
 mod error;
 mod evaluate;
+mod learner;
 mod model;
 mod plan;
+mod run;
 mod simulate;
 mod transitions;
 
@@ -22,11 +24,15 @@ mod _core {
         evaluate, mix_policies, occupancy, policy_from_occupancy, state_values, value_difference,
     };
     #[pymodule_export]
+    use crate::learner::{Learner, check_margin};
+    #[pymodule_export]
     use crate::model::{Model, check_noise};
     #[pymodule_export]
     use crate::plan::{
         backward_induction, extreme_actions, frontier_vertices, lagrangian_plan, solve_parametric,
     };
+    #[pymodule_export]
+    use crate::run::{recorded_episodes, simulate_learner, tightening_horizon};
     #[pymodule_export]
     use crate::simulate::sample;
     #[pymodule_export]

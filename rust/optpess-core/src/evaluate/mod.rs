@@ -7,4 +7,4 @@ mod value;
 
 pub use difference::{Expectation, value_difference};
 pub use occupancy::{OccupancyMeasure, mix_policies, occupancy};
-pub use value::{evaluate, state_values};
+pub use value::{Evaluator, evaluate, state_values};

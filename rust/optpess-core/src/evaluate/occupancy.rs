@@ -146,18 +146,15 @@ impl<K: StepKernel> Job for Flow<'_, K> {
         self.arrivals.copy_from_slice(self.initial.data());
         for (step, masses) in self.occupancy.chunks_exact_mut(shape.pairs()).enumerate() {
             let rows = masses.chunks_exact_mut(shape.num_actions());
-            for (state, (row, &mass)) in rows.zip(&self.arrivals).enumerate() {
-                for (target, &probability) in row.iter_mut().zip(self.policy.row(step, state)) {
+            let choices = self.policy.step(step).chunks_exact(shape.num_actions());
+            for ((row, choice), &mass) in rows.zip(choices).zip(&self.arrivals) {
+                for (target, &probability) in row.iter_mut().zip(choice) {
                     *target = mass * probability;
                 }
             }
             if step + 1 < shape.horizon() {
                 self.arrivals.fill(0.0);
-                for (pair, &mass) in masses.iter().enumerate() {
-                    if mass > 0.0 {
-                        self.kernel.spread(step, pair, mass, &mut self.arrivals);
-                    }
-                }
+                self.kernel.spread_all(step, masses, &mut self.arrivals);
             }
         }
     }
@@ -192,6 +189,14 @@ pub fn mix_policies<K: StepKernel>(
         None => Place::scalar("weights"),
     })?;
     let shape = first.shape();
+    if let Some(other) = policies.iter().find(|policy| policy.shape() != shape) {
+        return Err(Error::ShapeMismatch {
+            array: "policies",
+            axes: "[H, S, A]",
+            expected: shape.sizes().to_vec(),
+            found: other.shape().sizes().to_vec(),
+        });
+    }
     let mut mixed = zeros("an occupancy [H, S, A]", shape.triples())?;
     let mut average = zeros("a policy [H, S, A]", shape.triples())?;
     for (policy, &weight) in policies.iter().zip(weights) {

@@ -1,10 +1,13 @@
 //! V of a given policy, by backward recursion.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
-use crate::table::{StateValues, StepSignal};
-use crate::vectorised::{Job, vectorised};
+use crate::shape::Shape;
+use crate::table::{StateValues, StepSignal, zeros};
+use crate::vectorised::{Job, each_row, vectorised};
 
 /// V^pi_h(s; g, P) for every step and state.
 ///
@@ -17,14 +20,9 @@ pub fn state_values<G: StepSignal, K: StepKernel>(
     signal: &G,
     kernel: &K,
 ) -> Result<StateValues> {
-    let mut values = StateValues::zeros(policy.shape())?;
-    vectorised(Recursion {
-        policy,
-        signal,
-        kernel,
-        values: &mut values,
-    });
-    Ok(values)
+    let mut evaluator = Evaluator::new(policy.shape())?;
+    evaluator.start_step(policy, signal, kernel);
+    Ok(evaluator.values)
 }
 
 /// V^pi_1(mu; g, P), the value from the start.
@@ -34,13 +32,59 @@ pub fn evaluate<G: StepSignal, K: StepKernel>(
     kernel: &K,
     initial: &InitialDistribution,
 ) -> Result<f64> {
-    Ok(initial.expect(state_values(policy, signal, kernel)?.step(0)))
+    Ok(Evaluator::new(policy.shape())?.evaluate(policy, signal, kernel, initial))
+}
+
+/// [`evaluate`] with its workspace, for loops that must not allocate.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Evaluator {
+    values: StateValues,
+    expected: Vec<f64>, // [S, A], of the next state's value, for the step at hand
+}
+
+impl Evaluator {
+    /// A workspace for policies of this shape.
+    pub fn new(shape: Shape) -> Result<Self> {
+        Ok(Self {
+            values: StateValues::zeros(shape)?,
+            expected: zeros("expected values [S, A]", shape.pairs())?,
+        })
+    }
+
+    /// V^pi_1(mu; g, P), without allocating.
+    pub fn evaluate<G: StepSignal, K: StepKernel>(
+        &mut self,
+        policy: &MarkovPolicy,
+        signal: &G,
+        kernel: &K,
+        initial: &InitialDistribution,
+    ) -> f64 {
+        initial.expect(self.start_step(policy, signal, kernel))
+    }
+
+    /// V^pi_1, one value a state.
+    fn start_step<G: StepSignal, K: StepKernel>(
+        &mut self,
+        policy: &MarkovPolicy,
+        signal: &G,
+        kernel: &K,
+    ) -> &[f64] {
+        vectorised(Recursion {
+            policy,
+            signal,
+            kernel,
+            expected: &mut self.expected,
+            values: &mut self.values,
+        });
+        self.values.step(0)
+    }
 }
 
 struct Recursion<'a, G, K> {
     policy: &'a MarkovPolicy,
     signal: &'a G,
     kernel: &'a K,
+    expected: &'a mut [f64], // [S, A]
     values: &'a mut StateValues,
 }
 
@@ -51,23 +95,49 @@ impl<G: StepSignal, K: StepKernel> Job for Recursion<'_, G, K> {
     fn run(self) {
         let shape = self.policy.shape();
         for step in (0..shape.horizon()).rev() {
-            let last = step + 1 == shape.horizon();
             let (here, next) = self.values.step_and_next(step);
-            for (state, value) in here.iter_mut().enumerate() {
-                let mut sum = 0.0;
-                for (action, &probability) in self.policy.row(step, state).iter().enumerate() {
-                    // An action never taken adds nothing; a deterministic policy skips most rows.
-                    if probability > 0.0 {
-                        let pair = shape.pair(state, action);
-                        let mut quality = self.signal.at(step, pair);
-                        if !last {
-                            quality += self.kernel.expect(step, pair, next);
-                        }
-                        sum += probability * quality;
-                    }
-                }
-                *value = sum;
+            let choices = self.policy.step(step);
+            if step + 1 < shape.horizon() {
+                expect_where_taken(self.kernel, step, choices, next, self.expected);
+            } else {
+                self.expected.fill(0.0); // no step follows
             }
+            // Now pi_h(a|s) Q_h(s,a), which is zero where a is not taken.
+            for (pair, (part, &probability)) in self.expected.iter_mut().zip(choices).enumerate() {
+                *part = probability * (self.signal.at(step, pair) + *part);
+            }
+            let mut state = 0;
+            each_row(self.expected, shape.num_actions(), |parts| {
+                here[state] = parts.iter().fold(0.0, |sum, part| sum + part);
+                state += 1;
+            });
         }
+    }
+}
+
+/// The expected value of the next state, at least for the actions that are taken: a deterministic
+/// policy needs one row in |A|, and then looking at each row on its own is faster than all of them.
+#[inline(always)]
+fn expect_where_taken<K: StepKernel>(
+    kernel: &K,
+    step: usize,
+    choices: &[f64],
+    next: &[f64],
+    expected: &mut [f64],
+) {
+    let taken = choices
+        .iter()
+        .filter(|&&probability| probability > 0.0)
+        .count();
+    if 2 * taken > choices.len() {
+        kernel.expect_all(step, next, expected);
+        return;
+    }
+    for (pair, (target, &probability)) in expected.iter_mut().zip(choices).enumerate() {
+        *target = if probability > 0.0 {
+            kernel.expect(step, pair, next)
+        } else {
+            0.0
+        };
     }
 }

@@ -1,16 +1,19 @@
 //! Owns transition kernels P_h(s'|s,a): dense or sparse, stored for each step or once, with rows
-//! that sum to one ([`TransitionKernel`]) or to at most one ([`Kernel`]). Refuses to normalise.
+//! that sum to one ([`super::TransitionKernel`]) or to at most one ([`Kernel`]). Refuses to normalise.
 //!
 //! The slice of the last step, h = H-1, is never used by any value: an episode ends there. It is
 //! stored as given and never looked at, so it may hold anything.
 
-use std::sync::Arc;
+mod strips;
+
+use strips::Strips;
 
 use crate::error::{Error, Place, Result};
+use crate::model::sparse_rows::{SparseRows, compressed_rows};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
-use crate::vectorised::dot;
+use crate::vectorised::{Job, dot, dot_rows, sum_and_signs, vectorised};
 
 /// The two operations that everything exact is made of: an expectation over the next state, and
 /// its transpose.
@@ -19,6 +22,25 @@ pub trait StepKernel {
     fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64;
     /// next(s') += mass P_h(s'|s,a), for every s'.
     fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]);
+
+    /// [`StepKernel::expect`] for every pair of a step: out(s,a) = sum over s' of P_h(s'|s,a) v(s').
+    /// A kernel may do this faster, to the same bits.
+    #[inline(always)]
+    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        for (pair, target) in out.iter_mut().enumerate() {
+            *target = self.expect(step, pair, values);
+        }
+    }
+
+    /// [`StepKernel::spread`] for every pair of a step that has mass, in order.
+    #[inline(always)]
+    fn spread_all(&self, step: usize, masses: &[f64], next: &mut [f64]) {
+        for (pair, &mass) in masses.iter().enumerate() {
+            if mass > 0.0 {
+                self.spread(step, pair, mass, next);
+            }
+        }
+    }
 }
 
 /// Whether a kernel is stored for each step or once for all of them.
@@ -39,43 +61,6 @@ pub enum Rows {
     Sparse(SparseRows),
 }
 
-/// Rows that name their successors: row i has the entries `offsets[i]..offsets[i + 1]`.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SparseRows {
-    offsets: Vec<usize>,     // [rows + 1]
-    successors: Vec<u32>,    // [entries], strictly increasing within a row, below |S|
-    probabilities: Vec<f64>, // [entries]
-}
-
-impl SparseRows {
-    /// Where each row starts, `[rows + 1]`.
-    #[must_use]
-    pub fn offsets(&self) -> &[usize] {
-        &self.offsets
-    }
-
-    /// The successor states of all rows.
-    #[must_use]
-    pub fn successors(&self) -> &[u32] {
-        &self.successors
-    }
-
-    /// The probabilities of all rows.
-    #[must_use]
-    pub fn probabilities(&self) -> &[f64] {
-        &self.probabilities
-    }
-
-    #[inline(always)]
-    fn row(&self, row: usize) -> (&[u32], &[f64]) {
-        let entries = self.offsets[row]..self.offsets[row + 1];
-        (
-            &self.successors[entries.clone()],
-            &self.probabilities[entries],
-        )
-    }
-}
-
 /// A kernel each of whose rows sums to at most one: mass may leak, as it does from an empirical
 /// kernel at pairs never visited.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,6 +69,8 @@ pub struct Kernel {
     num_actions: usize,
     slices: Slices,
     rows: Rows,
+    /// Sparse rows once more, in the layout that is fastest for all rows of a step.
+    strips: Option<Strips>,
 }
 
 impl Kernel {
@@ -95,7 +82,7 @@ impl Kernel {
         data: Vec<f64>,
     ) -> Result<Self> {
         let kernel = Self::unchecked(num_states, num_actions, slices, Rows::Dense(data))?;
-        kernel.check_rows()?;
+        kernel.check_rows(0.0, "at most 1 within 1e-9")?;
         Ok(kernel)
     }
 
@@ -111,7 +98,7 @@ impl Kernel {
         let num_rows = count_rows(num_states, num_actions, slices)?;
         let rows = compressed_rows(num_states, num_rows, offsets, successors, probabilities)?;
         let kernel = Self::unchecked(num_states, num_actions, slices, Rows::Sparse(rows))?;
-        kernel.check_rows()?;
+        kernel.check_rows(0.0, "at most 1 within 1e-9")?;
         Ok(kernel)
     }
 
@@ -133,11 +120,16 @@ impl Kernel {
                 });
             }
         }
+        let strips = match &rows {
+            Rows::Dense(_) => None,
+            Rows::Sparse(rows) => Strips::new(rows, num_states * num_actions)?,
+        };
         Ok(Self {
             num_states,
             num_actions,
             slices,
             rows,
+            strips,
         })
     }
 
@@ -207,7 +199,7 @@ impl Kernel {
         match &self.rows {
             Rows::Dense(data) => Ok(data.clone()),
             Rows::Sparse(rows) => {
-                let num_rows = rows.offsets.len() - 1;
+                let num_rows = rows.offsets().len() - 1;
                 let entries = num_rows.saturating_mul(self.num_states);
                 let mut data = zeros("dense transitions", entries)?;
                 for (row, target) in data.chunks_exact_mut(self.num_states).enumerate() {
@@ -249,34 +241,63 @@ impl Kernel {
     }
 
     fn row_sum(&self, row: usize) -> Result<f64> {
+        checked_sum(self.stored_row(row), |entry| {
+            let state = match &self.rows {
+                Rows::Dense(_) => entry,
+                Rows::Sparse(rows) => rows.row(row).0[entry] as usize,
+            };
+            Place::new("transitions", &[self.row_place(row), vec![state]].concat())
+        })
+    }
+
+    /// The probabilities of a row, as stored.
+    #[inline(always)]
+    fn stored_row(&self, row: usize) -> &[f64] {
         match &self.rows {
-            Rows::Dense(data) => {
-                checked_sum(&data[row * self.num_states..][..self.num_states], |entry| {
-                    Place::new("transitions", &[self.row_place(row), vec![entry]].concat())
-                })
-            }
-            Rows::Sparse(rows) => {
-                let (states, probabilities) = rows.row(row);
-                checked_sum(probabilities, |entry| {
-                    let state = states[entry] as usize;
-                    Place::new("transitions", &[self.row_place(row), vec![state]].concat())
-                })
-            }
+            Rows::Dense(data) => &data[row * self.num_states..][..self.num_states],
+            Rows::Sparse(rows) => rows.row(row).1,
         }
     }
 
-    fn check_rows(&self) -> Result<()> {
-        for row in 0..self.used_rows() {
+    /// Checks that the sum of each used row is at least `least`, and at most one.
+    pub(super) fn check_rows(&self, least: f64, required: &'static str) -> Result<()> {
+        let doubtful = vectorised(FirstDoubtfulRow {
+            kernel: self,
+            least,
+        });
+        // The first pass only says yes; whether a doubtful row is wrong, and why, is found out here.
+        for row in doubtful..self.used_rows() {
             let sum = self.row_sum(row)?;
-            if sum > 1.0 + SUM_TOLERANCE {
+            if sum < least - SUM_TOLERANCE || sum > 1.0 + SUM_TOLERANCE {
                 return Err(Error::NotADistribution {
                     place: Place::new("transitions", &self.row_place(row)),
                     sum,
-                    required: "at most 1 within 1e-9",
+                    required,
                 });
             }
         }
         Ok(())
+    }
+}
+
+struct FirstDoubtfulRow<'a> {
+    kernel: &'a Kernel,
+    least: f64,
+}
+
+impl Job for FirstDoubtfulRow<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let allowed = self.least - SUM_TOLERANCE..=1.0 + SUM_TOLERANCE;
+        let used_rows = self.kernel.used_rows();
+        let healthy = |&row: &usize| {
+            let (sum, no_sign) = sum_and_signs(self.kernel.stored_row(row));
+            no_sign && allowed.contains(&sum)
+        };
+        let mut rows = 0..used_rows;
+        rows.find(|row| !healthy(row)).unwrap_or(used_rows)
     }
 }
 
@@ -289,75 +310,28 @@ fn count_rows(num_states: usize, num_actions: usize, slices: Slices) -> Result<u
     Ok(Shape::new(horizon, num_states, num_actions)?.triples())
 }
 
-fn compressed_rows(
-    num_states: usize,
-    num_rows: usize,
-    offsets: &[i64],
-    successors: &[i64],
-    probabilities: Vec<f64>,
-) -> Result<SparseRows> {
-    let expected_lengths = [
-        ("transition offsets", num_rows + 1, offsets.len()),
-        (
-            "transition probabilities",
-            successors.len(),
-            probabilities.len(),
-        ),
-    ];
-    for (array, expected, found) in expected_lengths {
-        if expected != found {
-            return Err(Error::ShapeMismatch {
-                array,
-                axes: "[rows + 1] for the offsets, [entries] for the probabilities",
-                expected: vec![expected],
-                found: vec![found],
-            });
-        }
-    }
-    let entries = successors.len();
-    let mut previous = 0_i64;
-    for (position, &offset) in offsets.iter().enumerate() {
-        let allowed = match position {
-            0 => offset == 0,
-            last if last == num_rows => usize::try_from(offset) == Ok(entries),
-            _ => offset >= previous && usize::try_from(offset).is_ok_and(|value| value <= entries),
-        };
-        if !allowed || offset < previous {
-            return Err(Error::MalformedOffsets {
-                place: Place::new("transition offsets", &[position]),
-                found: offset,
-                entries,
-            });
-        }
-        previous = offset;
-    }
-    let offsets: Vec<usize> = offsets.iter().map(|&offset| offset as usize).collect();
-    let states = u32::try_from(num_states).unwrap_or(u32::MAX);
-    for row in offsets.windows(2) {
-        for position in row[0]..row[1] {
-            let found = successors[position];
-            let place = || Place::new("transition successors", &[position]);
-            if found < 0 || found >= i64::from(states) {
-                return Err(Error::SuccessorOutOfRange {
-                    place: place(),
-                    found,
-                    num_states,
-                });
+/// next += mass times row, for each row that has mass, in order. Four rows go together, so that
+/// the targets are read and written once for all of them.
+#[inline(always)]
+fn spread_rows<'a>(rows: impl Iterator<Item = (f64, &'a [f64])>, next: &mut [f64]) {
+    let mut waiting = [(0.0, &[][..]); 4];
+    let mut count = 0;
+    for (mass, row) in rows.filter(|&(mass, _)| mass > 0.0) {
+        waiting[count] = (mass, &row[..next.len()]);
+        count += 1;
+        if count == waiting.len() {
+            let [(m, p), (n, q), (o, r), (u, s)] = waiting;
+            for (state, target) in next.iter_mut().enumerate() {
+                *target = *target + m * p[state] + n * q[state] + o * r[state] + u * s[state];
             }
-            if position > row[0] && successors[position - 1] >= found {
-                return Err(Error::SuccessorsNotIncreasing {
-                    place: place(),
-                    previous: successors[position - 1],
-                    found,
-                });
-            }
+            count = 0;
         }
     }
-    Ok(SparseRows {
-        offsets,
-        successors: successors.iter().map(|&state| state as u32).collect(),
-        probabilities,
-    })
+    for (mass, row) in &waiting[..count] {
+        for (target, probability) in next.iter_mut().zip(*row) {
+            *target += mass * probability;
+        }
+    }
 }
 
 impl StepKernel for Kernel {
@@ -367,12 +341,9 @@ impl StepKernel for Kernel {
         match &self.rows {
             Rows::Dense(data) => dot(&data[row * self.num_states..][..self.num_states], values),
             Rows::Sparse(rows) => {
-                let (states, probabilities) = rows.row(row);
-                let mut sum = 0.0;
-                for (&state, &probability) in states.iter().zip(probabilities) {
-                    sum += probability * values[state as usize];
-                }
-                sum
+                assert!(values.len() >= self.num_states);
+                // SAFETY: there is a value for every state.
+                unsafe { rows.expect(row, values) }
             }
         }
     }
@@ -388,57 +359,65 @@ impl StepKernel for Kernel {
                 }
             }
             Rows::Sparse(rows) => {
-                let (states, probabilities) = rows.row(row);
-                for (&state, &probability) in states.iter().zip(probabilities) {
-                    next[state as usize] += mass * probability;
+                assert!(next.len() >= self.num_states);
+                // SAFETY: there is a target for every state.
+                unsafe { rows.spread(row, mass, next) };
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        let first = self.row_index(step, 0);
+        match &self.rows {
+            Rows::Dense(data) => {
+                let rows = &data[first * self.num_states..][..out.len() * self.num_states];
+                dot_rows(rows, &values[..self.num_states], out);
+            }
+            Rows::Sparse(rows) => {
+                assert!(values.len() >= self.num_states);
+                let mut done = 0;
+                if let Some(strips) = &self.strips {
+                    let slice = first / (self.num_states * self.num_actions);
+                    // SAFETY: there is a value for every state.
+                    unsafe { strips.expect(slice, values, out) };
+                    done = strips.rows_per_step();
+                }
+                for (pair, target) in out.iter_mut().enumerate().skip(done) {
+                    // SAFETY: there is a value for every state.
+                    *target = unsafe { rows.expect(first + pair, values) };
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn spread_all(&self, step: usize, masses: &[f64], next: &mut [f64]) {
+        let first = self.row_index(step, 0);
+        match &self.rows {
+            Rows::Dense(data) => {
+                let rows = data[first * self.num_states..].chunks_exact(self.num_states);
+                spread_rows(masses.iter().copied().zip(rows), next);
+            }
+            Rows::Sparse(rows) => {
+                assert!(next.len() >= self.num_states);
+                for (pair, &mass) in masses.iter().enumerate() {
+                    if mass > 0.0 {
+                        // SAFETY: there is a target for every state.
+                        unsafe { rows.spread(first + pair, mass, next) };
+                    }
                 }
             }
         }
     }
 }
 
-/// P: a kernel each of whose rows (but those of the ignored last step) sums to one.
-#[derive(Debug, Clone, PartialEq)]
-pub struct TransitionKernel(Arc<Kernel>);
-
-impl TransitionKernel {
-    /// Checks the row sums of a kernel, which stays shared.
-    pub fn new(kernel: Arc<Kernel>) -> Result<Self> {
-        for row in 0..kernel.used_rows() {
-            let sum = kernel.row_sum(row)?;
-            if (sum - 1.0).abs() > SUM_TOLERANCE {
-                return Err(Error::NotADistribution {
-                    place: Place::new("transitions", &kernel.row_place(row)),
-                    sum,
-                    required: "1 within 1e-9",
-                });
-            }
-        }
-        Ok(Self(kernel))
-    }
-
-    /// The kernel, as one whose rows sum to at most one.
-    #[must_use]
-    pub fn kernel(&self) -> &Arc<Kernel> {
-        &self.0
-    }
-}
-
-impl StepKernel for TransitionKernel {
-    #[inline(always)]
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
-        self.0.expect(step, pair, values)
-    }
-
-    #[inline(always)]
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
-        self.0.spread(step, pair, mass, next);
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::model::TransitionKernel;
 
     fn sparse(offsets: &[i64], successors: &[i64], probabilities: &[f64]) -> Result<Kernel> {
         Kernel::sparse(

@@ -1,11 +1,17 @@
 //! Owns what the world is: transitions, rewards, costs, limits, start and noise of a finite-horizon
 //! constrained Markov decision process. Constructing is validating. Refuses sampling and learning.
 
+use serde::{Deserialize, Serialize};
+
 mod kernel;
 mod noise;
+mod sparse_rows;
+mod transition_kernel;
 
-pub use kernel::{Kernel, Rows, Slices, SparseRows, StepKernel, TransitionKernel};
+pub use kernel::{Kernel, Rows, Slices, StepKernel};
 pub use noise::{GaussianNoise, MAX_VARIANCE_PROXY, ObservationNoise, UniformNoise};
+pub use sparse_rows::SparseRows;
+pub use transition_kernel::TransitionKernel;
 
 use crate::error::{Error, Interval, Place, Result};
 use crate::policy::check_distribution;
@@ -13,7 +19,7 @@ use crate::shape::Shape;
 use crate::table::Signal;
 
 /// mu, the distribution of the first state.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InitialDistribution(Vec<f64>);
 
 impl InitialDistribution {
@@ -109,6 +115,14 @@ impl ConstrainedMdp {
                 axes: "[M]",
                 expected: vec![costs.len()],
                 found: vec![limits.len()],
+            });
+        }
+        if initial.0.len() != shape.num_states() {
+            return Err(Error::ShapeMismatch {
+                array: "initial",
+                axes: "[S]",
+                expected: vec![shape.num_states()],
+                found: vec![initial.0.len()],
             });
         }
         let allowed = Interval::open_closed(0.0, shape.horizon() as f64);

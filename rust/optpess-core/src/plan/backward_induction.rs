@@ -5,7 +5,7 @@ use crate::model::StepKernel;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
-use crate::vectorised::{Job, vectorised};
+use crate::vectorised::{Job, each_row, vectorised};
 
 /// A deterministic policy with the values it attains; also the workspace of the next induction.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,7 +13,7 @@ pub struct GreedyPlan {
     shape: Shape,
     actions: Vec<u32>, // [H, S]
     values: StateValues,
-    /// The expected value of the next state, for the step at hand.
+    /// The expected value of the next state, then Q_h, for the step at hand.
     expected: Vec<f64>, // [S, A]
 }
 
@@ -89,19 +89,20 @@ impl<G: StepSignal, K: StepKernel> Job for Induction<'_, G, K> {
                 self.kernel.expect_all(step, next, expected);
             }
             let chosen = &mut self.plan.actions[step * shape.num_states()..];
-            let futures = expected.chunks_exact(shape.num_actions());
-            let mut pair = 0;
-            for ((value, choice), futures) in here.iter_mut().zip(chosen).zip(futures) {
+            for (pair, quality) in expected.iter_mut().enumerate() {
+                *quality += self.signal.at(step, pair); // now Q_h(s,a)
+            }
+            let mut state = 0;
+            each_row(expected, shape.num_actions(), |qualities| {
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);
-                for (action, future) in futures.iter().enumerate() {
-                    let quality = self.signal.at(step, pair) + future;
+                for (action, &quality) in qualities.iter().enumerate() {
                     if quality > best {
                         (best, best_action) = (quality, action as u32);
                     }
-                    pair += 1;
                 }
-                (*value, *choice) = (best, best_action);
-            }
+                (here[state], chosen[state]) = (best, best_action);
+                state += 1;
+            });
         }
     }
 }

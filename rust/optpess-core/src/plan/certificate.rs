@@ -1,5 +1,7 @@
 //! A policy is re-evaluated against its limit before anyone plays it, by code that did not find it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::evaluate::{evaluate, mix_policies};
 use crate::model::{InitialDistribution, StepKernel};
@@ -7,7 +9,7 @@ use crate::policy::MarkovPolicy;
 use crate::table::StepSignal;
 
 /// What re-evaluation found.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Certificate {
     /// V(g_c) of the policy, as re-evaluated.
     pub cost: f64,
@@ -26,14 +28,19 @@ impl Certificate {
     }
 }
 
-/// How much of the safe policy may be mixed in as a repair of rounding; more is no rounding.
+/// How much of the safe policy may be mixed in without asking how large the excess is.
 const MAX_REPAIR: f64 = 1e-6;
+
+/// An excess below this, relative to the costs at hand, is rounding whatever its repair takes: where the
+/// safe policy has next to no slack itself, even a unit in the last place takes a lot of it.
+const EXCESS_WIDTH: f64 = 1e-12;
 
 /// Re-evaluates a policy's cost; where it exceeds the limit by rounding, mixes in as much of the safe
 /// policy (in occupancy space) as brings it back.
 ///
 /// [`Error::CertificateFailed`] if the safe policy itself is above the limit, or if more than a
-/// millionth of it would be needed: then the planner was wrong, and the policy must not be played.
+/// millionth of it would be needed for an excess that is no rounding error: then the planner was wrong,
+/// and the policy must not be played.
 pub fn certified<C: StepSignal, K: StepKernel>(
     policy: MarkovPolicy,
     safe: &MarkovPolicy,
@@ -61,8 +68,14 @@ pub fn certified<C: StepSignal, K: StepKernel>(
         return Err(failed);
     }
     let original = [policy, safe.clone()];
+    let size = found.abs().max(limit.abs()).max(safe_cost.abs());
+    let most = if found - limit <= EXCESS_WIDTH * size {
+        1.0
+    } else {
+        MAX_REPAIR
+    };
     let mut repair = ((found - limit) / (found - safe_cost)).max(f64::EPSILON);
-    while repair <= MAX_REPAIR {
+    while repair < most {
         let mixed = mix_policies(&original, &[1.0 - repair, repair], kernel, initial)?;
         let cost = evaluate(&mixed, cost, kernel, initial)?;
         if cost <= limit {
@@ -77,5 +90,14 @@ pub fn certified<C: StepSignal, K: StepKernel>(
         }
         repair *= 2.0;
     }
-    Err(failed)
+    if most < 1.0 {
+        return Err(failed);
+    }
+    let [_, safe] = original;
+    let certificate = Certificate {
+        cost: safe_cost,
+        limit,
+        repair: 1.0,
+    };
+    Ok((safe, certificate))
 }

@@ -5,7 +5,7 @@ use crate::evaluate::{evaluate, mix_policies};
 use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
 use crate::plan::backward_induction::GreedyPlan;
 use crate::plan::certificate::{Certificate, certified};
-use crate::plan::parametric::{FEASIBILITY_WIDTH, Parametric};
+use crate::plan::parametric::Parametric;
 use crate::plan::tradeoff::{Objective, StepValues, Tradeoff, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::table::{Signal, StepSignal};
@@ -72,9 +72,12 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
         [single] => single.clone(),
         _ => mix_policies(&ends, &weights, kernel, initial)?,
     };
-    let (policy, certificate) = certified_to_rounding(problem, mixed, &ends[0], limit)?;
+    let (policy, certificate) =
+        certified_to_rounding(problem, mixed, &ends[0], limit, &mut solver)?;
     let value = evaluate(&policy, problem.reward, kernel, initial)?;
-    if (value - found.value).abs() > VALUE_WIDTH * size {
+    // Where a little cost is worth a lot, so is the rounding of the cost.
+    let priced_rounding = found.multiplier * solver.cost_rounding(problem, limit);
+    if (value - found.value).abs() > VALUE_WIDTH * size + priced_rounding {
         return Err(Error::NumericalTrouble {
             solver: "parametric",
             status: format!("claimed the value {}, re-evaluated {value}", found.value),
@@ -100,12 +103,14 @@ fn certified_to_rounding<R: StepSignal, C: StepSignal, K: StepKernel>(
     policy: MarkovPolicy,
     safe: &MarkovPolicy,
     limit: f64,
+    solver: &mut Parametric,
 ) -> Result<(MarkovPolicy, Certificate)> {
     let (cost, kernel, initial) = (problem.cost, problem.kernel, problem.initial);
     let found = evaluate(&policy, cost, kernel, initial)?;
-    let least = evaluate(safe, cost, kernel, initial)?;
-    let rounding = FEASIBILITY_WIDTH * limit.abs().max(least.abs());
-    if found > limit && found <= limit + rounding && least >= limit {
+    if found > limit
+        && found <= limit + solver.cost_rounding(problem, limit)
+        && evaluate(safe, cost, kernel, initial)? >= limit
+    {
         let certificate = Certificate {
             cost: found,
             limit,

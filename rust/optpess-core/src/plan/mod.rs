@@ -6,6 +6,7 @@ mod certificate;
 mod exact;
 mod frontier;
 mod lagrangian;
+mod mixing;
 mod parametric;
 mod tradeoff;
 
@@ -14,5 +15,7 @@ pub use certificate::{Certificate, certified};
 pub use exact::{ExactPlan, extreme, solve_exactly, tradeoff_of};
 pub use frontier::frontier;
 pub use lagrangian::{LagrangianSignal, lagrangian_plan, locate};
+pub use mixing::Mixer;
 pub use parametric::{Mixture, Parametric};
+pub(crate) use tradeoff::StepValues;
 pub use tradeoff::{Objective, Penalised, Tradeoff, Vertex};

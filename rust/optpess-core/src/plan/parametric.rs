@@ -8,15 +8,17 @@
 //! limit exactly; otherwise the new policy replaces the end on its side. Every new policy is a vertex
 //! of the envelope strictly between the ends, so the method ends; 5 to 15 inductions are usual.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
-use crate::plan::tradeoff::{Objective, StepValues, Tradeoff, Vertex};
+use crate::plan::tradeoff::{Absolute, Objective, StepValues, Tradeoff, Vertex};
 use crate::shape::Shape;
 use crate::table::StepSignal;
 
 /// By how much, relative to its size, the least attainable cost may exceed the limit through rounding
 /// alone and still count as attaining it.
-pub(crate) const FEASIBILITY_WIDTH: f64 = 1e-12;
+const FEASIBILITY_WIDTH: f64 = 1e-12;
 
 /// More inductions than any envelope met so far needed, by three orders of magnitude; reaching it
 /// means that rounding makes the method run in a circle.
@@ -24,7 +26,7 @@ const MAX_INDUCTIONS: usize = 20_000;
 
 /// The solver with its workspace: solves any number of problems of one shape and keeps the ends of
 /// the last chord, from which the next, similar problem is solved in one or two inductions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Parametric {
     shape: Shape,
     values: StepValues,
@@ -101,7 +103,7 @@ impl Parametric {
             }
             problem.solve(Objective::LeastCost, &mut self.values, &mut self.below);
             inductions += 1;
-            self.check_feasible(limit)?;
+            self.check_feasible(problem, limit)?;
         }
         let multiplier = self.narrow(problem, limit, &mut inductions)?;
         self.warm = true;
@@ -119,14 +121,43 @@ impl Parametric {
         self.below.cost <= limit && limit < self.above.cost
     }
 
-    fn check_feasible(&self, limit: f64) -> Result<()> {
+    fn check_feasible<R: StepSignal, C: StepSignal, K: StepKernel>(
+        &mut self,
+        problem: &Tradeoff<'_, R, C, K>,
+        limit: f64,
+    ) -> Result<()> {
         let least_cost = self.below.cost;
-        let width = FEASIBILITY_WIDTH * least_cost.abs().max(limit.abs());
-        if least_cost <= limit + width {
+        if least_cost <= limit || least_cost <= limit + self.cost_rounding(problem, limit) {
             Ok(())
         } else {
             Err(Error::Infeasible { least_cost, limit })
         }
+    }
+
+    /// By how much rounding may have put the cost of the policy within the limit above it. Where costs
+    /// of both signs cancel, the cost itself says nothing about that; their absolute values do.
+    pub(crate) fn cost_rounding<R: StepSignal, C: StepSignal, K: StepKernel>(
+        &mut self,
+        problem: &Tradeoff<'_, R, C, K>,
+        limit: f64,
+    ) -> f64 {
+        let absolute = Absolute(problem.cost);
+        let sizes = Tradeoff {
+            shape: problem.shape,
+            reward: &absolute,
+            cost: &absolute,
+            kernel: problem.kernel,
+            initial: problem.initial,
+        };
+        self.trial.actions.copy_from_slice(&self.below.actions);
+        sizes.locate(&mut self.values, &mut self.trial);
+        let relative = FEASIBILITY_WIDTH * self.below.cost.abs().max(limit.abs());
+        relative.max(self.noise() * self.trial.cost)
+    }
+
+    /// What rounding can make of a value of size 1 over the steps of an episode.
+    fn noise(&self) -> f64 {
+        4.0 * f64::EPSILON * (self.shape.horizon() as f64 + 8.0)
     }
 
     /// Moves the ends of the chord until no policy lies above it; returns its slope.
@@ -136,8 +167,7 @@ impl Parametric {
         limit: f64,
         inductions: &mut usize,
     ) -> Result<f64> {
-        // What rounding can make of a value of size 1 over the steps of an episode.
-        let noise = 4.0 * f64::EPSILON * (self.shape.horizon() as f64 + 8.0);
+        let noise = self.noise();
         while *inductions < MAX_INDUCTIONS {
             let multiplier = self.slope();
             problem.solve(
@@ -156,7 +186,9 @@ impl Parametric {
             if height(&self.trial) - chord <= uncertain {
                 return Ok(multiplier);
             }
-            let end = if self.trial.cost <= limit {
+            // Where rounding has put the least cost above the limit, what costs less than that end
+            // belongs on its side too; on the other it would turn the chord around.
+            let end = if self.trial.cost <= limit.max(self.below.cost) {
                 &mut self.below
             } else {
                 &mut self.above

@@ -4,6 +4,8 @@
 //! frontier need is one question, asked for different multipliers: which policy is best for
 //! g_r - l g_c, and where does it lie? The two ends, least cost and most reward, are lexicographic.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::Result;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
@@ -18,7 +20,7 @@ use crate::vectorised::{Job, vectorised};
 const TIE_WIDTH: f64 = 1e-13;
 
 /// A deterministic policy and where it lies.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vertex {
     pub(crate) cost: f64,
     pub(crate) reward: f64,
@@ -99,8 +101,19 @@ impl<R: StepSignal, C: StepSignal> StepSignal for Penalised<'_, R, C> {
     }
 }
 
+/// |g|, never stored.
+#[derive(Debug)]
+pub(crate) struct Absolute<'a, G>(pub(crate) &'a G);
+
+impl<G: StepSignal> StepSignal for Absolute<'_, G> {
+    #[inline(always)]
+    fn at(&self, step: usize, pair: usize) -> f64 {
+        self.0.at(step, pair).abs()
+    }
+}
+
 /// Values of the next and of this step; re-used, so that an induction allocates nothing.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct StepValues {
     objective: [Vec<f64>; 2], // [S], of the Lagrangian
     reward: [Vec<f64>; 2],    // [S]

@@ -1,0 +1,208 @@
+"""What a simulation returns: curves, exact totals, the guarantee and all parameters."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess import storage
+from optpess.exceptions import InvalidInputError
+from optpess.learners import BoundedViolation, Guarantee, ZeroViolation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Finding", "Run", "Trace", "load_run"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+_FORMAT = "optpess.Run/1"
+_CURVES = ("reward_regret", "weak_violation", "strong_violation", "multiplier")
+_FLOAT_TOTALS = ("worst_violation", "least_slack", "largest_repair", "safe_cost")
+_COUNT_TOTALS = (
+    "violating_episodes",
+    "first_violation",
+    "baseline_episodes",
+    "estimation_episodes",
+    "first_planned",
+    "repairs",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """How one check of the audit went in one replicate."""
+
+    made: int
+    """How often the check was made."""
+    failed: int
+    """How often it failed."""
+    first_failure: int | None
+    """The first failing episode, from 0."""
+    worst_excess: float
+    """By how much it failed at worst."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """Everything one replicate saw."""
+
+    states: IntArray  # [K, H]
+    actions: IntArray  # [K, H]
+    rewards: FloatArray  # [K, H]
+    costs: FloatArray  # [K, H]
+    deployed_value: FloatArray  # [K], true value of the deployed policy
+    deployed_cost: FloatArray  # [K]
+    on_baseline: npt.NDArray[np.bool_]  # [K]
+    multiplier: FloatArray  # [K], when the policy was planned
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The record of R replicates at T record points; true values are exact, never sampled."""
+
+    episodes: IntArray
+    """Numbers of episodes at which curves are recorded, ``[T]``."""
+    replicates: IntArray
+    """Which replicates these are, ``[R]``."""
+    reward_regret: FloatArray
+    """Sum of V* - V(r) of the deployed policies, signed, ``[R, T]``."""
+    weak_violation: FloatArray
+    """Positive part of the sum of V(c) - limit, ``[R, T]``: safe episodes make up for unsafe ones."""
+    strong_violation: FloatArray
+    """Sum of the positive parts of V(c) - limit, ``[R, T]``: nothing makes up for anything."""
+    multiplier: FloatArray
+    """lambda after that many episodes, ``[R, T]``; 0 for algorithms without one."""
+    worst_violation: FloatArray
+    """The largest V(c) - limit of any episode, or 0, ``[R]``."""
+    violating_episodes: IntArray
+    """How many episodes had V(c) > limit, ``[R]``."""
+    first_violation: IntArray
+    """The first of them, from 0; -1 if there is none, ``[R]``."""
+    baseline_episodes: IntArray
+    """How many episodes played the baseline, ``[R]``."""
+    estimation_episodes: IntArray
+    """How many of those went into estimating its cost, ``[R]``."""
+    first_planned: IntArray
+    """The first episode that did not play the baseline, from 0; -1 if there is none, ``[R]``."""
+    least_slack: FloatArray
+    """The least slack of any certificate; infinite if there was none, ``[R]``."""
+    repairs: IntArray
+    """How many certificates needed a repair of rounding, ``[R]``."""
+    largest_repair: FloatArray
+    """The largest weight of the baseline in such a repair, ``[R]``."""
+    safe_cost: FloatArray
+    """The safe cost in use at the end; NaN if it was never known, ``[R]``."""
+    optimal_value: float
+    """V*, from the exact planner."""
+    guarantee: Guarantee | None
+    """What the learner promised."""
+    parameters: dict[str, Any]
+    """The learner's and the run's parameters."""
+    audits: tuple[dict[str, Finding], ...] | None = field(default=None, repr=False)
+    """One audit a replicate, if it was asked for."""
+    traces: tuple[Trace, ...] | None = field(default=None, repr=False)
+    """One trace a replicate, if it was asked for; not saved."""
+
+    def growth_exponent(self, decades: float = 1.0) -> FloatArray:
+        """The slope of log(regret) against log(episodes) over the last decades, ``[R]``."""
+        last = self.episodes >= self.episodes[-1] / 10**decades
+        logs = np.log(self.episodes[last])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            regrets = np.log(self.reward_regret[:, last])
+        centred = logs - logs.mean()
+        return np.asarray((regrets @ centred) / (centred @ centred))
+
+    def to_frame(self) -> Any:
+        """The curves as a pandas DataFrame with one row a replicate and record point."""
+        try:
+            pd: Any = importlib.import_module("pandas")
+        except ImportError as error:
+            raise ImportError("Run.to_frame needs pandas: pip install optpess[frame]") from error
+        num_replicates, num_points = self.reward_regret.shape
+        columns = {
+            "replicate": np.repeat(self.replicates, num_points),
+            "episodes": np.tile(self.episodes, num_replicates),
+        }
+        return pd.DataFrame(columns | {name: getattr(self, name).ravel() for name in _CURVES})
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the record to a ``.npz`` file, without pickle; traces are left out."""
+        facts = {
+            "optimal_value": self.optimal_value,
+            "guarantee": _guarantee_out(self.guarantee),
+            "parameters": self.parameters,
+            "audits": None if self.audits is None else [_audit_out(audit) for audit in self.audits],
+        }
+        arrays = {name: getattr(self, name) for name in _array_kinds()}
+        tags = {"format": np.array(_FORMAT), "facts": np.array(json.dumps(facts))}
+        storage.save_arrays(path, tags | arrays)
+
+    def plot(self) -> Figure:
+        """Regret, violations and multiplier against episodes, as a matplotlib figure."""
+        from optpess.plot import plot_run
+
+        return plot_run(self)
+
+    def __repr__(self) -> str:
+        algorithm = self.parameters.get("algorithm", "a learner")
+        return (
+            f"Run({algorithm}, {len(self.replicates)} replicate(s) of {self.episodes[-1]} episodes, "
+            f"{int(self.violating_episodes.sum())} violating, guarantee={self.guarantee})"
+        )
+
+
+def load_run(path: str | PathLike[str]) -> Run:
+    """Reads a record written by :meth:`Run.save`."""
+    fields = storage.Fields(_FORMAT, required={"facts": "U"} | _array_kinds())
+    arrays = storage.load_arrays(path, fields)
+    try:
+        facts = json.loads(str(arrays["facts"]))
+        audits = facts["audits"]
+        stored: dict[str, Any] = {name: arrays[name] for name in _array_kinds()}
+        return Run(
+            **stored,
+            optimal_value=float(facts["optimal_value"]),
+            guarantee=_guarantee_in(facts["guarantee"]),
+            parameters=dict(facts["parameters"]),
+            audits=None if audits is None else tuple(_audit_in(audit) for audit in audits),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InvalidInputError(f"{path}: the facts of the run cannot be read: {error!r}") from error
+
+
+def _array_kinds() -> dict[str, str]:
+    counts = ("episodes", "replicates", *_COUNT_TOTALS)
+    return dict.fromkeys((*_CURVES, *_FLOAT_TOTALS), "f") | dict.fromkeys(counts, "i")
+
+
+def _guarantee_out(guarantee: Guarantee | None) -> list[Any] | None:
+    return None if guarantee is None else [type(guarantee).__name__, guarantee.probability]
+
+
+def _guarantee_in(stored: list[Any] | None) -> Guarantee | None:
+    if stored is None:
+        return None
+    kinds: dict[str, type[Guarantee]] = {
+        "ZeroViolation": ZeroViolation,
+        "BoundedViolation": BoundedViolation,
+    }
+    return kinds[stored[0]](float(stored[1]))
+
+
+def _audit_out(audit: dict[str, Finding]) -> dict[str, list[Any]]:
+    return {
+        name: [found.made, found.failed, found.first_failure, found.worst_excess]
+        for name, found in audit.items()
+    }
+
+
+def _audit_in(stored: dict[str, list[Any]]) -> dict[str, Finding]:
+    return {name: Finding(*row) for name, row in stored.items()}

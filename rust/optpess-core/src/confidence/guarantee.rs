@@ -1,0 +1,20 @@
+//! What a run may promise.
+
+use serde::{Deserialize, Serialize};
+
+/// A promise that holds with the stated probability, for environments that satisfy Assumptions 2.1
+/// (noise) and 2.2 (a strictly safe policy) of \[Liu21\].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Guarantee {
+    /// No policy deployed in any of the K episodes costs more than the limit (Theorem 3.1).
+    ZeroViolation {
+        /// At least 1 - delta.
+        probability: f64,
+    },
+    /// The sum over episodes of (cost - limit) stays below a constant that does not depend on K
+    /// (Theorem 4.1).
+    BoundedViolation {
+        /// At least 1 - delta.
+        probability: f64,
+    },
+}

@@ -1,0 +1,13 @@
+//! Owns every constant of the theory and the signals that are biased by them. Refuses bookkeeping of
+//! counts, and planning.
+
+pub mod constants;
+mod guarantee;
+mod margin;
+mod rule;
+mod signals;
+
+pub use guarantee::Guarantee;
+pub use margin::SafetyMargin;
+pub use rule::{Bonus, ConfidenceRule, LearningTerms};
+pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

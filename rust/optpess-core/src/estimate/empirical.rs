@@ -1,0 +1,214 @@
+//! Counts, sums and the empirical model, kept up to date by one trajectory at a time: an episode
+//! changes at most H rows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::model::StepKernel;
+use crate::shape::Shape;
+use crate::table::zeros;
+use crate::trajectory::Trajectory;
+use crate::vectorised::dot;
+
+/// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
+/// that mass leaks there. Nothing is normalised.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EmpiricalKernel {
+    num_states: usize,
+    pairs: usize,
+    data: Vec<f64>, // [H - 1, S, A, S]
+}
+
+impl EmpiricalKernel {
+    /// P-hat_h(.|s,a); the last step has none.
+    #[must_use]
+    #[inline(always)]
+    pub fn row(&self, step: usize, pair: usize) -> &[f64] {
+        &self.data[(step * self.pairs + pair) * self.num_states..][..self.num_states]
+    }
+
+    #[inline(always)]
+    fn row_mut(&mut self, step: usize, pair: usize) -> &mut [f64] {
+        &mut self.data[(step * self.pairs + pair) * self.num_states..][..self.num_states]
+    }
+
+    /// All rows but those of the last step, `[H - 1, S, A, S]`.
+    #[must_use]
+    pub fn data(&self) -> &[f64] {
+        &self.data
+    }
+}
+
+impl StepKernel for EmpiricalKernel {
+    #[inline(always)]
+    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+        dot(self.row(step, pair), values)
+    }
+
+    #[inline(always)]
+    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+        for (target, &probability) in next.iter_mut().zip(self.row(step, pair)) {
+            *target += mass * probability;
+        }
+    }
+}
+
+/// N_h(s,a), N_h(s,a,s') and the averages r-hat, c-hat and P-hat.
+///
+/// Formula: each average is a sum over max(N, 1). Citation: \[Liu21\], Eq. (3)-(5). Deviation: none;
+/// r-hat and c-hat are not clipped. The state after the last step is not counted: no value uses it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Estimates {
+    shape: Shape,
+    visits: Vec<u32>,            // [H, S, A]
+    transition_counts: Vec<u32>, // [H - 1, S, A, S]
+    reward_sums: Vec<f64>,       // [H, S, A]
+    cost_sums: Vec<f64>,         // [H, S, A]
+    rewards: Vec<f64>,           // [H, S, A]
+    costs: Vec<f64>,             // [H, S, A]
+    kernel: EmpiricalKernel,
+}
+
+impl Estimates {
+    /// Nothing observed yet.
+    pub fn new(shape: Shape) -> Result<Self> {
+        let entries = shape.triples().checked_mul(shape.num_states());
+        let Some(entries) = entries.map(|all| all - shape.pairs() * shape.num_states()) else {
+            return Err(Error::TooLarge {
+                what: "an empirical kernel [H, S, A, S]",
+                sizes: shape.sizes().to_vec(),
+                allowed: usize::MAX,
+            });
+        };
+        let table = || zeros("estimates [H, S, A]", shape.triples());
+        Ok(Self {
+            shape,
+            visits: zeros("visits [H, S, A]", shape.triples())?,
+            transition_counts: zeros("transition counts [H, S, A, S]", entries)?,
+            reward_sums: table()?,
+            cost_sums: table()?,
+            rewards: table()?,
+            costs: table()?,
+            kernel: EmpiricalKernel {
+                num_states: shape.num_states(),
+                pairs: shape.pairs(),
+                data: zeros("an empirical kernel [H, S, A, S]", entries)?,
+            },
+        })
+    }
+
+    /// H, |S|, |A|.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// N_h(s,a), `[H, S, A]`.
+    #[must_use]
+    pub fn visits(&self) -> &[u32] {
+        &self.visits
+    }
+
+    /// N_h(s,a,s'), `[H - 1, S, A, S]`.
+    #[must_use]
+    pub fn transition_counts(&self) -> &[u32] {
+        &self.transition_counts
+    }
+
+    /// r-hat, `[H, S, A]`.
+    #[must_use]
+    pub fn rewards(&self) -> &[f64] {
+        &self.rewards
+    }
+
+    /// c-hat, `[H, S, A]`.
+    #[must_use]
+    pub fn costs(&self) -> &[f64] {
+        &self.costs
+    }
+
+    /// P-hat.
+    #[must_use]
+    pub fn kernel(&self) -> &EmpiricalKernel {
+        &self.kernel
+    }
+
+    /// Takes one episode in. `changed` is told of every row that changed: step, pair, N, r-hat, c-hat.
+    /// The trajectory's first cost is the one counted.
+    #[inline]
+    pub fn update(
+        &mut self,
+        seen: &Trajectory,
+        mut changed: impl FnMut(usize, usize, u32, f64, f64),
+    ) {
+        let horizon = self.shape.horizon();
+        for step in 0..horizon {
+            let pair = self
+                .shape
+                .pair(seen.states[step] as usize, seen.actions[step] as usize);
+            let row = step * self.shape.pairs() + pair;
+            self.visits[row] += 1;
+            let visits = f64::from(self.visits[row]);
+            self.reward_sums[row] += seen.rewards[step];
+            self.cost_sums[row] += seen.costs[step];
+            self.rewards[row] = self.reward_sums[row] / visits;
+            self.costs[row] = self.cost_sums[row] / visits;
+            if step + 1 < horizon {
+                let states = self.shape.num_states();
+                let counts = &mut self.transition_counts[row * states..][..states];
+                counts[seen.states[step + 1] as usize] += 1;
+                let estimates = self.kernel.row_mut(step, pair);
+                for (estimate, &count) in estimates.iter_mut().zip(&*counts) {
+                    *estimate = f64::from(count) / visits;
+                }
+            }
+            changed(
+                step,
+                pair,
+                self.visits[row],
+                self.rewards[row],
+                self.costs[row],
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn episode(
+        states: [u32; 2],
+        actions: [u32; 2],
+        rewards: [f64; 2],
+        costs: [f64; 2],
+    ) -> Trajectory {
+        Trajectory {
+            states: states.to_vec(),
+            actions: actions.to_vec(),
+            rewards: rewards.to_vec(),
+            costs: costs.to_vec(),
+        }
+    }
+
+    #[test]
+    fn rows_never_visited_stay_zero_and_visited_ones_are_averages() {
+        let mut estimates = Estimates::new(Shape::new(2, 2, 1).unwrap()).unwrap();
+        let mut changed = Vec::new();
+        estimates.update(
+            &episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]),
+            |step, pair, n, r, c| {
+                changed.push((step, pair, n, r, c));
+            },
+        );
+        assert_eq!(changed, [(0, 0, 1, 1.0, 0.5), (1, 1, 1, 0.0, 1.0)]);
+        estimates.update(
+            &episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]),
+            |_, _, _, _, _| {},
+        );
+        assert_eq!(estimates.visits(), &[2, 0, 1, 1]);
+        assert_eq!(estimates.kernel().row(0, 0), &[0.5, 0.5]);
+        assert_eq!(estimates.kernel().row(0, 1), &[0.0, 0.0]);
+        assert_eq!(estimates.rewards(), &[0.5, 0.0, 1.0, 0.0]);
+    }
+}

@@ -1,0 +1,5 @@
+//! Owns counts and plain averages of what was observed. Refuses bonuses, clipping and confidence.
+
+mod empirical;
+
+pub use empirical::{EmpiricalKernel, Estimates};

@@ -1,0 +1,395 @@
+//! Algorithm 1 of \[Liu21\], OptPess-LP: zero violation with probability 1 - delta (Theorem 3.1), given a
+//! strictly safe policy pi0 and a bound c0 < tau on its cost (Assumption 2.2), for noise within
+//! Assumption 2.1.
+//!
+//! The box in words: play pi0 until even its pessimistic cost is below (tau + c0)/2; from then on play
+//! the policy with the best optimistic reward among those whose pessimistic cost is within tau. One
+//! episode costs one evaluation of pi0 and, past the gate, one to a few backward inductions.
+//!
+//! With a baseline whose cost is unknown (Appendix E), pi0 is played until its cost is known well
+//! enough; half of delta is spent on that. What is seen meanwhile counts for the estimates.
+
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::{
+    Bonus, Guarantee, LearningTerms, OptimisticReward, PessimisticCost, SafetyMargin,
+};
+use crate::error::{Error, Result};
+use crate::estimate::Estimates;
+use crate::evaluate::Evaluator;
+use crate::learn::baseline::CostEstimation;
+use crate::learn::turn::Turn;
+use crate::learn::{Deployment, Learner, PessimisticSet, PolicySource, SafeBaseline, SafeCost};
+use crate::model::InitialDistribution;
+use crate::plan::{Certificate, Mixer, Parametric, Tradeoff, certified};
+use crate::policy::MarkovPolicy;
+use crate::shape::Shape;
+use crate::trajectory::Trajectory;
+
+/// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
+/// rarely finds them above it; 10^9 episodes lose 10^-3 of one episode's reward by it.
+const HAIR: f64 = 1e-12;
+
+/// The learner of Algorithm 1.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OptPessLp {
+    // Input: K, delta, pi0, c0, tau.
+    shape: Shape,
+    initial: InitialDistribution,
+    baseline: SafeBaseline,
+    terms: LearningTerms,
+    bonus: Bonus,
+    // What has been learnt.
+    knowledge: Knowledge,
+    estimates: Estimates,
+    pessimistic_cost: PessimisticCost,
+    // Workspaces.
+    evaluator: Evaluator,
+    planner: Parametric,
+    mixer: Mixer,
+    planned: MarkovPolicy,
+    // Where the run stands.
+    turn: Turn,
+    last: Option<Deployment>,
+    inductions: u64,
+}
+
+/// What is known of the cost of pi0, and what follows from it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Knowledge {
+    Estimating(CostEstimation),
+    Margin(SafetyMargin, OptimisticReward),
+}
+
+impl OptPessLp {
+    /// A learner that has seen nothing.
+    pub fn new(
+        initial: InitialDistribution,
+        baseline: SafeBaseline,
+        terms: LearningTerms,
+    ) -> Result<Self> {
+        let shape = baseline.policy().shape();
+        let terms = match baseline.safe_cost() {
+            SafeCost::Known(_) => terms,
+            SafeCost::Estimated { .. } => {
+                terms.with_failure_probability(terms.failure_probability() / 2.0)?
+            }
+        };
+        let bonus = terms.bonus(shape);
+        let knowledge = match baseline.safe_cost() {
+            SafeCost::Known(margin) => Knowledge::Margin(
+                margin,
+                OptimisticReward::for_zero_violation(shape, &margin, bonus.at(0))?,
+            ),
+            SafeCost::Estimated { cost_limit, radius } => {
+                Knowledge::Estimating(CostEstimation::new(
+                    cost_limit,
+                    radius,
+                    terms.num_episodes(),
+                    terms.failure_probability(),
+                ))
+            }
+        };
+        Ok(Self {
+            shape,
+            planned: baseline.policy().clone(),
+            initial,
+            baseline,
+            terms,
+            bonus,
+            knowledge,
+            estimates: Estimates::new(shape)?,
+            pessimistic_cost: PessimisticCost::new(shape, bonus.at(0))?,
+            evaluator: Evaluator::new(shape)?,
+            planner: Parametric::new(shape)?,
+            mixer: Mixer::new(shape)?,
+            turn: Turn::new(terms.num_episodes()),
+            last: None,
+            inductions: 0,
+        })
+    }
+
+    /// c underbar, the pessimistic cost the next plan will use.
+    #[must_use]
+    pub fn pessimistic_cost(&self) -> &PessimisticCost {
+        &self.pessimistic_cost
+    }
+
+    /// r bar, the optimistic reward the next plan will use; None while c0 is being estimated.
+    #[must_use]
+    pub fn optimistic_reward(&self) -> Option<&OptimisticReward> {
+        match &self.knowledge {
+            Knowledge::Estimating(_) => None,
+            Knowledge::Margin(_, reward) => Some(reward),
+        }
+    }
+
+    /// pi0 and what was known of its cost.
+    #[must_use]
+    pub fn baseline(&self) -> &SafeBaseline {
+        &self.baseline
+    }
+
+    /// The bonus b.
+    #[must_use]
+    pub fn bonus(&self) -> &Bonus {
+        &self.bonus
+    }
+
+    /// How many backward inductions all plans so far took.
+    #[must_use]
+    pub fn inductions(&self) -> u64 {
+        self.inductions
+    }
+
+    /// The first half of [`Learner::next_policy`] for a planner outside the core: deploys pi0 if the
+    /// gate is shut, else waits for [`OptPessLp::deploy`].
+    pub fn assess(&mut self) -> Result<Option<Deployment>> {
+        self.turn.check_plan()?;
+        let (source, set) = self.pessimistic_set();
+        match set {
+            (PessimisticSet::BaselineOnly, cost) => Ok(Some(self.deploy_baseline(source, cost))),
+            (PessimisticSet::CostBounded, _) => {
+                self.turn.await_plan();
+                Ok(None)
+            }
+        }
+    }
+
+    /// The second half: certifies a policy planned outside and deploys it.
+    pub fn deploy(&mut self, policy: MarkovPolicy) -> Result<Deployment> {
+        self.turn.check_awaiting()?;
+        self.planned = policy;
+        self.deploy_planned()
+    }
+
+    /// Pi^k (Alg. 1, line 4) with the pessimistic cost of pi0.
+    #[inline(always)]
+    fn pessimistic_set(&mut self) -> (PolicySource, (PessimisticSet, f64)) {
+        let cost = self.evaluator.evaluate(
+            self.baseline.policy(),
+            &self.pessimistic_cost,
+            self.estimates.kernel(),
+            &self.initial,
+        );
+        match &self.knowledge {
+            Knowledge::Estimating(_) => (
+                PolicySource::BaselineEstimation,
+                (PessimisticSet::BaselineOnly, cost),
+            ),
+            Knowledge::Margin(margin, _) => (
+                PolicySource::Baseline,
+                (PessimisticSet::assess(cost, margin), cost),
+            ),
+        }
+    }
+
+    fn deploy_baseline(&mut self, source: PolicySource, pessimistic_cost: f64) -> Deployment {
+        let version = match self.last {
+            Some(last) if last.source != PolicySource::PessimisticSet => last.version,
+            last => last.map_or(0, |last| last.version + 1),
+        };
+        self.deployed(Deployment {
+            episode: self.turn.observed(),
+            source,
+            certificate: None,
+            optimistic_reward: f64::NAN,
+            biased_cost: pessimistic_cost,
+            version,
+        })
+    }
+
+    /// The best policy of Pi^k (Alg. 1, line 5), read off as a Markov policy.
+    fn plan(&mut self) -> Result<()> {
+        let Knowledge::Margin(margin, reward) = &self.knowledge else {
+            return Ok(()); // no plan is made while c0 is being estimated
+        };
+        let problem = Tradeoff {
+            shape: self.shape,
+            reward,
+            cost: &self.pessimistic_cost,
+            kernel: self.estimates.kernel(),
+            initial: &self.initial,
+        };
+        // Past the gate pi0 itself is within the limit, so "infeasible" can only be rounding.
+        let found = self
+            .planner
+            .solve(&problem, margin.cost_limit() * (1.0 - HAIR))
+            .map_err(|error| match error {
+                Error::Infeasible { .. } => Error::NumericalTrouble {
+                    solver: "parametric",
+                    status: format!("past the gate, but {error}"),
+                },
+                other => other,
+            })?;
+        self.inductions += found.inductions as u64;
+        self.mixer.mix(
+            self.planner.below(),
+            self.planner.above(),
+            found.weight_above,
+            self.estimates.kernel(),
+            &self.initial,
+            self.baseline.policy(),
+            &mut self.planned,
+        );
+        Ok(())
+    }
+
+    /// Re-evaluates the planned policy and deploys it only within the limit.
+    fn deploy_planned(&mut self) -> Result<Deployment> {
+        let (kernel, initial) = (self.estimates.kernel(), &self.initial);
+        let limit = self.baseline.cost_limit();
+        let cost = self
+            .evaluator
+            .evaluate(&self.planned, &self.pessimistic_cost, kernel, initial);
+        let certificate = if cost <= limit {
+            Certificate {
+                cost,
+                limit,
+                repair: 0.0,
+            }
+        } else {
+            let (repaired, certificate) = certified(
+                self.planned.clone(),
+                self.baseline.policy(),
+                &self.pessimistic_cost,
+                kernel,
+                initial,
+                limit,
+            )?;
+            self.planned = repaired;
+            certificate
+        };
+        let optimistic_reward = match &self.knowledge {
+            Knowledge::Margin(_, reward) => {
+                self.evaluator
+                    .evaluate(&self.planned, reward, kernel, initial)
+            }
+            Knowledge::Estimating(_) => f64::NAN,
+        };
+        Ok(self.deployed(Deployment {
+            episode: self.turn.observed(),
+            source: PolicySource::PessimisticSet,
+            certificate: Some(certificate),
+            optimistic_reward,
+            biased_cost: certificate.cost,
+            version: self.last.map_or(0, |last| last.version + 1),
+        }))
+    }
+
+    #[inline(always)]
+    fn deployed(&mut self, deployment: Deployment) -> Deployment {
+        self.last = Some(deployment);
+        self.turn.planned();
+        deployment
+    }
+
+    /// From an estimate of c0 to the optimistic reward that depends on it.
+    fn learn_margin(&mut self, margin: SafetyMargin) -> Result<()> {
+        let mut reward =
+            OptimisticReward::for_zero_violation(self.shape, &margin, self.bonus.at(0))?;
+        let pairs = self.shape.pairs();
+        for (row, &visits) in self.estimates.visits().iter().enumerate() {
+            let bonus = self.bonus.at(visits);
+            reward.update(
+                row / pairs,
+                row % pairs,
+                self.estimates.rewards()[row],
+                bonus,
+            );
+        }
+        self.knowledge = Knowledge::Margin(margin, reward);
+        Ok(())
+    }
+}
+
+impl Learner for OptPessLp {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn terms(&self) -> &LearningTerms {
+        &self.terms
+    }
+
+    fn margin(&self) -> Option<SafetyMargin> {
+        match &self.knowledge {
+            Knowledge::Estimating(_) => None,
+            Knowledge::Margin(margin, _) => Some(*margin),
+        }
+    }
+
+    fn cost_limit(&self) -> f64 {
+        self.baseline.cost_limit()
+    }
+
+    fn episodes_observed(&self) -> u64 {
+        self.turn.observed()
+    }
+
+    #[inline]
+    fn next_policy(&mut self) -> Result<Deployment> {
+        self.turn.check_plan()?;
+        let (source, (set, cost)) = self.pessimistic_set(); // Alg. 1, line 4
+        match set {
+            PessimisticSet::BaselineOnly => Ok(self.deploy_baseline(source, cost)),
+            PessimisticSet::CostBounded => {
+                self.plan()?; // Alg. 1, line 5
+                self.deploy_planned()
+            }
+        }
+    }
+
+    fn policy(&self) -> &MarkovPolicy {
+        match self.last {
+            Some(last) if last.source == PolicySource::PessimisticSet => &self.planned,
+            _ => self.baseline.policy(),
+        }
+    }
+
+    #[inline]
+    fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
+        self.turn.check_observe()?;
+        let (bonus, cost_signal) = (self.bonus, &mut self.pessimistic_cost);
+        let mut reward_signal = match &mut self.knowledge {
+            Knowledge::Estimating(_) => None,
+            Knowledge::Margin(_, reward) => Some(reward),
+        };
+        // Alg. 1, lines 3, 4 and 7: counters, estimates and signals of the rows that changed.
+        self.estimates
+            .update(seen, |step, pair, visits, reward, cost| {
+                let bonus = bonus.at(visits);
+                cost_signal.update(step, pair, cost, bonus);
+                if let Some(signal) = &mut reward_signal {
+                    signal.update(step, pair, reward, bonus);
+                }
+            });
+        self.turn.seen();
+        if let Knowledge::Estimating(estimation) = &mut self.knowledge
+            && let Some(margin) = estimation.observe(&seen.costs)?
+        {
+            self.learn_margin(margin)?;
+        }
+        Ok(())
+    }
+
+    fn estimates(&self) -> &Estimates {
+        &self.estimates
+    }
+
+    fn guarantee(&self) -> Option<Guarantee> {
+        let (valid, failure_probability) = match self.baseline.safe_cost() {
+            SafeCost::Known(_) => (true, self.terms.failure_probability()),
+            SafeCost::Estimated { radius, .. } => {
+                (radius.is_valid(), 2.0 * self.terms.failure_probability())
+            }
+        };
+        (valid && self.terms.rule().keeps_guarantee()).then_some(Guarantee::ZeroViolation {
+            probability: 1.0 - failure_probability,
+        })
+    }
+
+    fn multiplier(&self) -> f64 {
+        0.0
+    }
+}

@@ -1,0 +1,214 @@
+//! Algorithm 2 of \[Liu21\], OptPess-PrimalDual: violation bounded in K with probability 1 - delta
+//! (Theorem 4.1), given only that some policy costs at most c0 < tau (Assumption 2.2), for noise within
+//! Assumption 2.1.
+//!
+//! The box in words: play the best policy for optimistic reward minus priced optimistic cost; raise the
+//! price by how much the optimistic cost, made pessimistic by eps_k, exceeds the limit. One episode
+//! costs one backward induction.
+
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::constants::{constraint_tightening, primal_scaling, tightening_delta};
+use crate::confidence::{
+    Bonus, Guarantee, LearningTerms, OptimisticCost, OptimisticReward, SafetyMargin,
+};
+use crate::error::Result;
+use crate::estimate::Estimates;
+use crate::learn::turn::Turn;
+use crate::learn::{Deployment, Learner, PolicySource};
+use crate::model::InitialDistribution;
+use crate::plan::{Objective, StepValues, Tradeoff, Vertex};
+use crate::policy::MarkovPolicy;
+use crate::shape::Shape;
+use crate::trajectory::Trajectory;
+
+/// The learner of Algorithm 2.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OptPessPrimalDual {
+    // Input: K, delta, c0, tau.
+    shape: Shape,
+    initial: InitialDistribution,
+    margin: SafetyMargin,
+    terms: LearningTerms,
+    bonus: Bonus,
+    tightening_delta: f64,
+    // What has been learnt.
+    estimates: Estimates,
+    optimistic_reward: OptimisticReward,
+    optimistic_cost: OptimisticCost,
+    multiplier: f64,
+    next_multiplier: f64,
+    // Workspaces.
+    values: StepValues,
+    found: Vertex,
+    played: Vertex,
+    policy: MarkovPolicy,
+    // Where the run stands.
+    turn: Turn,
+    version: u64,
+}
+
+impl OptPessPrimalDual {
+    /// A learner that has seen nothing.
+    pub fn new(
+        shape: Shape,
+        initial: InitialDistribution,
+        margin: SafetyMargin,
+        terms: LearningTerms,
+    ) -> Result<Self> {
+        margin.check_horizon(shape.horizon())?;
+        let bonus = terms.bonus(shape);
+        let played = Vertex::new(shape)?;
+        Ok(Self {
+            shape,
+            initial,
+            margin,
+            terms,
+            bonus,
+            tightening_delta: tightening_delta(shape, terms.failure_probability()),
+            estimates: Estimates::new(shape)?,
+            optimistic_reward: OptimisticReward::for_bounded_violation(shape, bonus.at(0))?,
+            optimistic_cost: OptimisticCost::new(shape, bonus.at(0))?,
+            multiplier: 0.0,
+            next_multiplier: 0.0,
+            values: StepValues::new(shape)?,
+            found: Vertex::new(shape)?,
+            policy: played.policy(shape)?,
+            played,
+            turn: Turn::new(terms.num_episodes()),
+            version: 0,
+        })
+    }
+
+    /// r tilde, the optimistic reward the next plan will use.
+    #[must_use]
+    pub fn optimistic_reward(&self) -> &OptimisticReward {
+        &self.optimistic_reward
+    }
+
+    /// c tilde, the optimistic cost the next plan will use.
+    #[must_use]
+    pub fn optimistic_cost(&self) -> &OptimisticCost {
+        &self.optimistic_cost
+    }
+
+    /// The bonus b.
+    #[must_use]
+    pub fn bonus(&self) -> &Bonus {
+        &self.bonus
+    }
+
+    /// Puts the policy just found into play; the version changes only if the policy does.
+    #[inline(always)]
+    fn play_found(&mut self) {
+        if self.found.actions != self.played.actions {
+            let states = self.shape.num_states();
+            let changes = self
+                .found
+                .actions
+                .iter()
+                .zip(&self.played.actions)
+                .enumerate();
+            for (row, (&new, &old)) in changes {
+                if new != old {
+                    let probabilities = self.policy.row_mut(row / states, row % states);
+                    probabilities[old as usize] = 0.0;
+                    probabilities[new as usize] = 1.0;
+                }
+            }
+            self.version += 1;
+        }
+        std::mem::swap(&mut self.found, &mut self.played);
+    }
+}
+
+impl Learner for OptPessPrimalDual {
+    fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    fn terms(&self) -> &LearningTerms {
+        &self.terms
+    }
+
+    fn margin(&self) -> Option<SafetyMargin> {
+        Some(self.margin)
+    }
+
+    fn cost_limit(&self) -> f64 {
+        self.margin.cost_limit()
+    }
+
+    fn episodes_observed(&self) -> u64 {
+        self.turn.observed()
+    }
+
+    #[inline]
+    fn next_policy(&mut self) -> Result<Deployment> {
+        self.turn.check_plan()?;
+        // Alg. 2, line 3
+        let epsilon = constraint_tightening(self.turn.k(), self.shape, self.tightening_delta);
+        let eta = primal_scaling(self.turn.k(), self.shape, &self.margin);
+        // Alg. 2, line 6: tau is a constant of the objective and does not enter the recursion.
+        let problem = Tradeoff {
+            shape: self.shape,
+            reward: &self.optimistic_reward,
+            cost: &self.optimistic_cost,
+            kernel: self.estimates.kernel(),
+            initial: &self.initial,
+        };
+        let price = Objective::Lagrangian(self.multiplier / eta);
+        problem.solve(price, &mut self.values, &mut self.found);
+        // Alg. 2, line 7; the truncation of Eq. (12) is of the start value only.
+        let truncated_cost = self.found.cost.max(0.0);
+        self.next_multiplier =
+            (self.multiplier + truncated_cost + epsilon - self.margin.cost_limit()).max(0.0);
+        self.play_found();
+        self.turn.planned();
+        Ok(Deployment {
+            episode: self.turn.observed(),
+            source: PolicySource::Lagrangian,
+            certificate: None,
+            optimistic_reward: self.played.reward,
+            biased_cost: self.played.cost,
+            version: self.version,
+        })
+    }
+
+    fn policy(&self) -> &MarkovPolicy {
+        &self.policy
+    }
+
+    #[inline]
+    fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
+        self.turn.check_observe()?;
+        let bonus = self.bonus;
+        let (reward_signal, cost_signal) = (&mut self.optimistic_reward, &mut self.optimistic_cost);
+        // Alg. 2, lines 4, 5 and 9: counters, estimates and signals of the rows that changed.
+        self.estimates
+            .update(seen, |step, pair, visits, reward, cost| {
+                let bonus = bonus.at(visits);
+                reward_signal.update(step, pair, reward, bonus);
+                cost_signal.update(step, pair, cost, bonus);
+            });
+        self.multiplier = self.next_multiplier;
+        self.turn.seen();
+        Ok(())
+    }
+
+    fn estimates(&self) -> &Estimates {
+        &self.estimates
+    }
+
+    /// None for H = 1 or S = 1 too: the proof of Lemma 5.5 assumes both to be at least 2.
+    fn guarantee(&self) -> Option<Guarantee> {
+        let covered = self.shape.horizon() >= 2 && self.shape.num_states() >= 2;
+        (covered && self.terms.rule().keeps_guarantee()).then_some(Guarantee::BoundedViolation {
+            probability: 1.0 - self.terms.failure_probability(),
+        })
+    }
+
+    fn multiplier(&self) -> f64 {
+        self.multiplier
+    }
+}

@@ -1,0 +1,48 @@
+//! The gate: which policies may be deployed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::SafetyMargin;
+
+/// Pi^k.
+///
+/// Formula: {pi0} if V^{pi0}(c underbar, P-hat) >= (tau + c0)/2, else every policy with
+/// V(c underbar, P-hat) <= tau. Citation: \[Liu21\], Eq. (9). Deviation: none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PessimisticSet {
+    /// Only pi0.
+    BaselineOnly,
+    /// Every policy whose pessimistic cost is within the limit; pi0 is one of them, with slack.
+    CostBounded,
+}
+
+impl PessimisticSet {
+    /// The set, given the pessimistic cost of pi0.
+    #[must_use]
+    #[inline(always)]
+    pub fn assess(pessimistic_baseline_cost: f64, margin: &SafetyMargin) -> Self {
+        if pessimistic_baseline_cost >= margin.midpoint() {
+            Self::BaselineOnly
+        } else {
+            Self::CostBounded
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gate_stays_shut_at_equality() {
+        let margin = SafetyMargin::new(1.0, 0.5).unwrap();
+        assert_eq!(
+            PessimisticSet::assess(0.75, &margin),
+            PessimisticSet::BaselineOnly
+        );
+        assert_eq!(
+            PessimisticSet::assess(0.75_f64.next_down(), &margin),
+            PessimisticSet::CostBounded
+        );
+    }
+}

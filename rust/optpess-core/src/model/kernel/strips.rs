@@ -1,0 +1,86 @@
+//! Sparse rows laid out for vectors. Refuses to be the only copy: some rows are not here.
+
+use crate::error::Result;
+use crate::model::sparse_rows::SparseRows;
+use crate::table::zeros;
+
+/// How many rows lie side by side in a strip.
+const STRIP: usize = 8;
+
+/// Sparse rows with their entries interleaved, [`STRIP`] neighbouring rows at a time, so that each
+/// lane of a vector sums its own row, from left to right like any other sum of a sparse row. Measured
+/// at 100 states with 4 successors: half the time of going row by row.
+///
+/// Short rows are padded with entries of probability zero, which change no sum of finite numbers. The
+/// rows left over at the end of a step are not here.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Strips {
+    width: usize,                     // entries of the longest row
+    per_step: usize,                  // strips in a step
+    successors: Vec<[u32; STRIP]>,    // [steps, strips, width]
+    probabilities: Vec<[f64; STRIP]>, // [steps, strips, width]
+}
+
+impl Strips {
+    /// The strips of some rows; none where the padding would take more room than the entries.
+    pub(super) fn new(rows: &SparseRows, rows_per_step: usize) -> Result<Option<Self>> {
+        let num_rows = rows.offsets().len() - 1;
+        let lengths = rows.offsets().windows(2).map(|ends| ends[1] - ends[0]);
+        let width = lengths.max().unwrap_or(0);
+        let (steps, per_step) = (num_rows / rows_per_step, rows_per_step / STRIP);
+        let padded = width.saturating_mul(num_rows);
+        if width == 0 || per_step == 0 || padded > rows.successors().len().saturating_mul(2) {
+            return Ok(None);
+        }
+        let len = steps * per_step * width;
+        let mut strips = Self {
+            width,
+            per_step,
+            successors: zeros("interleaved successors", len)?,
+            probabilities: zeros("interleaved probabilities", len)?,
+        };
+        for step in 0..steps {
+            for within in 0..per_step * STRIP {
+                let first = (step * per_step + within / STRIP) * width;
+                let lane = within % STRIP;
+                let (states, probabilities) = rows.row(step * rows_per_step + within);
+                for (entry, (&state, &p)) in states.iter().zip(probabilities).enumerate() {
+                    strips.successors[first + entry][lane] = state;
+                    strips.probabilities[first + entry][lane] = p;
+                }
+            }
+        }
+        Ok(Some(strips))
+    }
+
+    /// How many rows of each step are here: the first ones.
+    #[inline(always)]
+    pub(super) fn rows_per_step(&self) -> usize {
+        self.per_step * STRIP
+    }
+
+    /// out(row) = sum over s' of P(s'|row) v(s'), for the rows of one step that are here.
+    ///
+    /// # Safety
+    ///
+    /// `values` must have an entry for every state.
+    #[inline(always)]
+    pub(super) unsafe fn expect(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        let len = self.per_step * self.width;
+        let successors = self.successors[step * len..][..len].chunks_exact(self.width);
+        let probabilities = self.probabilities[step * len..][..len].chunks_exact(self.width);
+        let (targets, _) = out.as_chunks_mut::<STRIP>();
+        for ((target, states), weights) in targets.iter_mut().zip(successors).zip(probabilities) {
+            let mut sums = [0.0; STRIP];
+            for (state, weight) in states.iter().zip(weights) {
+                for lane in 0..STRIP {
+                    // SAFETY: a state is a successor of a `SparseRows`, so below |S|, or the 0 of the
+                    // padding; by this function's contract `values` has an entry for each.
+                    let value = unsafe { values.get_unchecked(state[lane] as usize) };
+                    sums[lane] += weight[lane] * value;
+                }
+            }
+            *target = sums;
+        }
+    }
+}

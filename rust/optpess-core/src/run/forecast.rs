@@ -1,0 +1,49 @@
+//! What a run will come to, before it is run: from expected counts instead of sampled ones.
+
+use crate::error::Result;
+use crate::evaluate::occupancy;
+use crate::learn::{Learner, OptPessLp};
+use crate::model::ConstrainedMdp;
+use crate::table::StepSignal;
+
+/// The episode (from 0) at which Algorithm 1 is expected to leave pi0: the first at which the
+/// pessimistic cost of pi0 with expected counts k q(h,s,a) falls below (tau + c0)/2. None if that is
+/// not within the learner's K episodes, or if c0 is still to be estimated.
+///
+/// The forecast takes the true kernel for the empirical one and ignores the spread of the counts; both
+/// matter little by the time the gate opens.
+pub fn gate_forecast(model: &ConstrainedMdp, learner: &OptPessLp) -> Result<Option<u64>> {
+    let Some(margin) = learner.margin() else {
+        return Ok(None);
+    };
+    let visits = occupancy(learner.baseline().policy(), model.kernel(), model.initial())?;
+    let cost = &model.costs()[0];
+    let pairs = model.shape().pairs();
+    let pessimistic_cost = |episodes: u64| -> f64 {
+        let rows = visits.data().iter().enumerate();
+        let terms = rows.filter(|&(_, &mass)| mass > 0.0).map(|(row, &mass)| {
+            let expected = episodes as f64 * mass;
+            let bonus = learner.bonus().at_expected(expected);
+            mass * (cost.at(row / pairs, row % pairs) + bonus)
+        });
+        terms.sum()
+    };
+    let open = |episodes| pessimistic_cost(episodes) < margin.midpoint();
+    let last = learner.terms().num_episodes() - 1;
+    if !open(last) {
+        return Ok(None);
+    }
+    let (mut shut, mut opened) = (0, last);
+    if open(0) {
+        return Ok(Some(0));
+    }
+    while shut + 1 < opened {
+        let middle = shut + (opened - shut) / 2;
+        if open(middle) {
+            opened = middle;
+        } else {
+            shut = middle;
+        }
+    }
+    Ok(Some(opened))
+}

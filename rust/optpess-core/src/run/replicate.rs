@@ -1,0 +1,232 @@
+//! Many replicates over threads; each is a function of (model, learner, seed, replicate) alone.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use crate::error::{Error, Interval, Place, Result};
+use crate::learn::Learner;
+use crate::model::ConstrainedMdp;
+use crate::record::{Recorder, ReplicateRecord, record_points};
+use crate::run::audit::{Audit, Auditor};
+use crate::run::episode_loop::{Trace, run_episodes};
+use crate::simulate::Streams;
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub struct Simulation {
+    /// The replicates, by number; results come in this order.
+    pub replicates: Vec<u64>,
+    /// The seed all replicates share.
+    pub seed: u64,
+    /// How many threads to use, at least 1.
+    pub threads: usize,
+    /// How many episodes to play, at most those the learner has left.
+    pub episodes: u64,
+    /// Whether to keep everything that was seen.
+    pub trace: bool,
+    /// Whether to check the paper's events and lemmas at every episode.
+    pub audit: bool,
+}
+
+/// How the caller watches and stops a run.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Set it to end the run with [`Error::Interrupted`].
+    pub stop: AtomicBool,
+    /// How many episodes all replicates together have begun, rounded up a little.
+    pub episodes_done: AtomicU64,
+}
+
+/// What one replicate came to.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The curves and totals.
+    pub record: ReplicateRecord,
+    /// Everything that was seen, if it was asked for.
+    pub trace: Option<Trace>,
+    /// What the audit found, if it was asked for.
+    pub audit: Option<Audit>,
+}
+
+/// Runs every replicate from a copy of the learner, judged against the model.
+pub fn simulate<L: Learner>(
+    model: &ConstrainedMdp,
+    learner: &L,
+    optimal_value: f64,
+    simulation: &Simulation,
+    control: &Control,
+) -> Result<Vec<Outcome>> {
+    check(model, learner, simulation)?;
+    let points = record_points(simulation.episodes, 40);
+    let results: Vec<Mutex<Option<Result<Outcome>>>> = simulation
+        .replicates
+        .iter()
+        .map(|_| Mutex::new(None))
+        .collect();
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(slot), Some(&replicate)) =
+                (results.get(index), simulation.replicates.get(index))
+            else {
+                return;
+            };
+            let outcome = run_one(
+                model,
+                learner,
+                optimal_value,
+                simulation,
+                replicate,
+                &points,
+                control,
+            );
+            if outcome.is_err() {
+                control.stop.store(true, Ordering::Relaxed);
+            }
+            if let Ok(mut place) = slot.lock() {
+                *place = Some(outcome);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..simulation.threads.min(simulation.replicates.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    collected(results)
+}
+
+/// All outcomes in order, or the first error that is not merely the echo of another.
+fn collected(results: Vec<Mutex<Option<Result<Outcome>>>>) -> Result<Vec<Outcome>> {
+    let mut outcomes = Vec::with_capacity(results.len());
+    let mut interrupted = false;
+    for slot in results {
+        match slot.into_inner().ok().flatten() {
+            Some(Ok(outcome)) => outcomes.push(outcome),
+            Some(Err(Error::Interrupted)) | None => interrupted = true,
+            Some(Err(error)) => return Err(error),
+        }
+    }
+    if interrupted {
+        Err(Error::Interrupted)
+    } else {
+        Ok(outcomes)
+    }
+}
+
+fn run_one<L: Learner>(
+    model: &ConstrainedMdp,
+    learner: &L,
+    optimal_value: f64,
+    simulation: &Simulation,
+    replicate: u64,
+    points: &[u64],
+    control: &Control,
+) -> Result<Outcome> {
+    let mut learner = learner.clone();
+    let mut streams = Streams::new(simulation.seed, replicate);
+    let mut recorder = Recorder::new(points, optimal_value, learner.cost_limit());
+    let mut trace = simulation.trace.then(Trace::default);
+    let mut auditor = simulation
+        .audit
+        .then(|| Auditor::new(model, &learner, optimal_value));
+    let episodes = simulation.episodes;
+    // The loop is compiled for each kind of observer, so that a plain run pays for none.
+    match (&mut trace, &mut auditor) {
+        (None, None) => run_episodes(
+            model,
+            &mut learner,
+            episodes,
+            &mut streams,
+            &mut recorder,
+            &mut (),
+            control,
+        ),
+        (Some(trace), None) => run_episodes(
+            model,
+            &mut learner,
+            episodes,
+            &mut streams,
+            &mut recorder,
+            trace,
+            control,
+        ),
+        (None, Some(auditor)) => run_episodes(
+            model,
+            &mut learner,
+            episodes,
+            &mut streams,
+            &mut recorder,
+            auditor,
+            control,
+        ),
+        (Some(trace), Some(auditor)) => {
+            let mut both = (trace, auditor);
+            run_episodes(
+                model,
+                &mut learner,
+                episodes,
+                &mut streams,
+                &mut recorder,
+                &mut both,
+                control,
+            )
+        }
+    }?;
+    let safe_cost = learner
+        .margin()
+        .map_or(f64::NAN, |margin| margin.safe_cost());
+    Ok(Outcome {
+        record: recorder.finish(safe_cost),
+        trace,
+        audit: auditor.map(Auditor::finish),
+    })
+}
+
+fn check<L: Learner>(model: &ConstrainedMdp, learner: &L, simulation: &Simulation) -> Result<()> {
+    let expected = learner.shape().sizes().to_vec();
+    let found = model.shape().sizes().to_vec();
+    if expected != found {
+        return Err(Error::ShapeMismatch {
+            array: "model",
+            axes: "[H, S, A] of the learner",
+            expected,
+            found,
+        });
+    }
+    let scalar = |name, found: f64, low: f64, high: f64| {
+        let allowed = Interval::closed(low, high);
+        if allowed.contains(found) {
+            return Ok(());
+        }
+        Err(Error::OutOfRange {
+            place: Place::scalar(name),
+            found,
+            allowed,
+        })
+    };
+    scalar(
+        "the model's number of constraints",
+        model.costs().len() as f64,
+        1.0,
+        1.0,
+    )?;
+    let limit = learner.cost_limit();
+    scalar(
+        "the model's cost_limit (the learner has another)",
+        model.limits()[0],
+        limit,
+        limit,
+    )?;
+    let left = learner.terms().num_episodes() - learner.episodes_observed();
+    scalar("episodes", simulation.episodes as f64, 1.0, left as f64)?;
+    scalar(
+        "replicates",
+        simulation.replicates.len() as f64,
+        1.0,
+        f64::MAX,
+    )?;
+    scalar("threads", simulation.threads as f64, 1.0, f64::MAX)
+}

@@ -1,0 +1,362 @@
+//! Learners, from Python.
+
+use numpy::PyArrayDyn;
+use optpess_core::confidence::{ConfidenceRule, Guarantee, LearningTerms, SafetyMargin};
+use optpess_core::error::{Error, Interval, Place, Result};
+use optpess_core::learn::{
+    CostRadius, Deployment, Learner as Verbs, OptPessLp, OptPessPrimalDual, SafeBaseline,
+};
+use optpess_core::policy::MarkovPolicy;
+use optpess_core::run::gate_forecast;
+use optpess_core::shape::Shape;
+use optpess_core::trajectory::Trajectory;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde::{Deserialize, Serialize};
+
+use crate::convert::{Input, array_out, core};
+use crate::doorway;
+use crate::error::to_python;
+use crate::evaluate::{initial_in, policy_in};
+use crate::model::Model;
+
+/// Either algorithm of the paper.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub enum AnyLearner {
+    Lp(Box<OptPessLp>),
+    PrimalDual(Box<OptPessPrimalDual>),
+}
+
+/// Calls the same verb on whichever learner it is.
+macro_rules! either {
+    ($learner:expr, $inner:ident => $call:expr) => {
+        match $learner {
+            AnyLearner::Lp($inner) => $call,
+            AnyLearner::PrimalDual($inner) => $call,
+        }
+    };
+}
+pub(crate) use either;
+
+type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
+
+/// A learner of the core. `optpess.OptPessLP` and `optpess.OptPessPrimalDual` are its public faces.
+#[pyclass(module = "optpess._core")]
+#[derive(Debug)]
+pub struct Learner {
+    pub learner: AnyLearner,
+}
+
+#[pymethods]
+impl Learner {
+    /// OptPess-LP; without a safe cost, it is estimated first with the named radius.
+    #[staticmethod]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the Input line of the algorithm box"
+    )]
+    fn optpess_lp(
+        initial: &Bound<'_, PyAny>,
+        baseline: &Bound<'_, PyAny>,
+        cost_limit: f64,
+        safe_cost: Option<f64>,
+        radius: &str,
+        num_episodes: u64,
+        failure_probability: f64,
+        factor: Option<f64>,
+    ) -> PyResult<Self> {
+        let policy = policy_in("baseline", baseline)?;
+        let initial = initial_in(initial, policy.shape().num_states())?;
+        let radius = match radius {
+            "sub-gaussian" => CostRadius::SubGaussian,
+            "paper" => CostRadius::Paper,
+            other => return Err(PyValueError::new_err(format!("{other:?} is no radius"))),
+        };
+        let learner = core((|| {
+            let baseline = match safe_cost {
+                Some(safe) => SafeBaseline::new(policy, SafetyMargin::new(cost_limit, safe)?)?,
+                None => SafeBaseline::estimated(policy, cost_limit, radius)?,
+            };
+            OptPessLp::new(
+                initial,
+                baseline,
+                terms(num_episodes, failure_probability, factor)?,
+            )
+        })())?;
+        Ok(Self {
+            learner: AnyLearner::Lp(Box::new(learner)),
+        })
+    }
+
+    /// OptPess-PrimalDual.
+    #[staticmethod]
+    fn optpess_primal_dual(
+        sizes: (usize, usize, usize),
+        initial: &Bound<'_, PyAny>,
+        cost_limit: f64,
+        safe_cost: f64,
+        num_episodes: u64,
+        failure_probability: f64,
+        factor: Option<f64>,
+    ) -> PyResult<Self> {
+        let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
+        let initial = initial_in(initial, shape.num_states())?;
+        let learner = core((|| {
+            let margin = SafetyMargin::new(cost_limit, safe_cost)?;
+            let terms = terms(num_episodes, failure_probability, factor)?;
+            OptPessPrimalDual::new(shape, initial, margin, terms)
+        })())?;
+        Ok(Self {
+            learner: AnyLearner::PrimalDual(Box::new(learner)),
+        })
+    }
+
+    /// Plans the next episode.
+    fn next_policy<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let learner = &mut self.learner;
+        let deployment = doorway::run(py, || either!(learner, inner => inner.next_policy()))?;
+        self.describe(py, &deployment)
+    }
+
+    /// Deploys pi0 if the gate is shut, else None: the plan is then to come through `deploy`.
+    fn assess<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let AnyLearner::Lp(learner) = &mut self.learner else {
+            return Err(PyValueError::new_err("only OptPess-LP has a gate"));
+        };
+        let deployment = doorway::run(py, || learner.assess())?;
+        deployment
+            .map(|deployment| self.describe(py, &deployment))
+            .transpose()
+    }
+
+    /// Certifies and deploys a policy planned outside.
+    fn deploy<'py>(
+        &mut self,
+        py: Python<'py>,
+        policy: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let AnyLearner::Lp(learner) = &mut self.learner else {
+            return Err(PyValueError::new_err(
+                "only OptPess-LP takes plans from outside",
+            ));
+        };
+        let shape = learner.shape();
+        let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
+        let policy = core(MarkovPolicy::new("policy", shape, input.floats()?))?;
+        let deployment = doorway::run(py, || learner.deploy(policy))?;
+        self.describe(py, &deployment)
+    }
+
+    /// Takes one episode in.
+    fn observe(
+        &mut self,
+        states: &Bound<'_, PyAny>,
+        actions: &Bound<'_, PyAny>,
+        rewards: &Bound<'_, PyAny>,
+        costs: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let shape = either!(&self.learner, inner => inner.shape());
+        let horizon = shape.horizon();
+        let mut states = indices("states", states, shape.num_states())?;
+        if states.len() == horizon + 1 {
+            states.truncate(horizon); // no value uses the state after the last step
+        }
+        let seen = Trajectory {
+            states,
+            actions: indices("actions", actions, shape.num_actions())?,
+            rewards: Input::new("rewards", rewards)?
+                .with_rank(1, "[H]")?
+                .floats()?,
+            costs: Input::new("costs", costs)?.with_rank(1, "[H]")?.floats()?,
+        };
+        core(either!(&mut self.learner, inner => inner.observe(&seen)))
+    }
+
+    /// Counts, averages and the bonus, as arrays.
+    fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let estimates = either!(&self.learner, inner => inner.estimates());
+        let bonus = either!(&self.learner, inner => *inner.bonus());
+        let shape = estimates.shape();
+        let triple = shape.sizes();
+        let rows = [triple[0] - 1, triple[1], triple[2], triple[1]];
+        let count = |counts: &[u32]| counts.iter().map(|&n| i64::from(n)).collect::<Vec<i64>>();
+        let bonuses = estimates
+            .visits()
+            .iter()
+            .map(|&visits| bonus.at(visits))
+            .collect();
+        let answer = PyDict::new(py);
+        answer.set_item("visits", array_out(py, count(estimates.visits()), &triple)?)?;
+        let transition_counts = count(estimates.transition_counts());
+        answer.set_item(
+            "transition_counts",
+            array_out(py, transition_counts, &rows)?,
+        )?;
+        let kernel = estimates.kernel().data().to_vec();
+        answer.set_item("transitions", array_out(py, kernel, &rows)?)?;
+        answer.set_item(
+            "rewards",
+            array_out(py, estimates.rewards().to_vec(), &triple)?,
+        )?;
+        answer.set_item("costs", array_out(py, estimates.costs().to_vec(), &triple)?)?;
+        answer.set_item("bonus", array_out::<f64>(py, bonuses, &triple)?)?;
+        Ok(answer)
+    }
+
+    /// The biased reward (None while the safe cost is being estimated) and cost of the next plan.
+    fn signals<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Option<FloatArray<'py>>, FloatArray<'py>)> {
+        let (reward, cost) = match &self.learner {
+            AnyLearner::Lp(learner) => (
+                learner.optimistic_reward().map(|reward| reward.signal()),
+                learner.pessimistic_cost().signal(),
+            ),
+            AnyLearner::PrimalDual(learner) => (
+                Some(learner.optimistic_reward().signal()),
+                learner.optimistic_cost().signal(),
+            ),
+        };
+        let shape = cost.shape().sizes();
+        let reward = reward
+            .map(|signal| array_out(py, signal.data().to_vec(), &shape))
+            .transpose()?;
+        Ok((reward, array_out(py, cost.data().to_vec(), &shape)?))
+    }
+
+    /// lambda.
+    #[getter]
+    fn multiplier(&self) -> f64 {
+        either!(&self.learner, inner => inner.multiplier())
+    }
+
+    /// How many episodes have been observed.
+    #[getter]
+    fn episodes_observed(&self) -> u64 {
+        either!(&self.learner, inner => inner.episodes_observed())
+    }
+
+    /// How many backward inductions the plans of OptPess-LP took.
+    #[getter]
+    fn inductions(&self) -> u64 {
+        match &self.learner {
+            AnyLearner::Lp(learner) => learner.inductions(),
+            AnyLearner::PrimalDual(learner) => learner.episodes_observed(),
+        }
+    }
+
+    /// c0 as used now; None while it is being estimated.
+    #[getter]
+    fn safe_cost(&self) -> Option<f64> {
+        either!(&self.learner, inner => inner.margin()).map(|margin| margin.safe_cost())
+    }
+
+    /// Z.
+    #[getter]
+    fn log_factor(&self) -> f64 {
+        either!(&self.learner, inner => inner.bonus().log_factor())
+    }
+
+    /// ("zero" or "bounded", probability), or None.
+    #[getter]
+    fn guarantee(&self) -> Option<(&'static str, f64)> {
+        match either!(&self.learner, inner => inner.guarantee()) {
+            Some(Guarantee::ZeroViolation { probability }) => Some(("zero", probability)),
+            Some(Guarantee::BoundedViolation { probability }) => Some(("bounded", probability)),
+            None => None,
+        }
+    }
+
+    /// The episode at which pi0 is expected to be left, if there is one.
+    fn gate_forecast(&self, py: Python<'_>, model: &Bound<'_, Model>) -> PyResult<Option<u64>> {
+        let model = &model.get().model;
+        match &self.learner {
+            AnyLearner::Lp(learner) => doorway::run(py, || gate_forecast(model, learner)),
+            AnyLearner::PrimalDual(_) => Ok(None),
+        }
+    }
+
+    /// A copy that goes its own way.
+    fn copy(&self) -> Self {
+        Self {
+            learner: self.learner.clone(),
+        }
+    }
+
+    /// Everything the learner knows, to be restored by `from_bytes`.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        match postcard::to_stdvec(&self.learner) {
+            Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
+            Err(error) => Err(PyValueError::new_err(error.to_string())),
+        }
+    }
+
+    /// A learner from `to_bytes`.
+    #[staticmethod]
+    fn from_bytes(stored: &[u8]) -> PyResult<Self> {
+        match postcard::from_bytes(stored) {
+            Ok(learner) => Ok(Self { learner }),
+            Err(error) => Err(PyValueError::new_err(format!(
+                "not a stored learner: {error}"
+            ))),
+        }
+    }
+}
+
+impl Learner {
+    fn describe<'py>(
+        &self,
+        py: Python<'py>,
+        deployment: &Deployment,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let policy = either!(&self.learner, inner => inner.policy());
+        let source: &'static str = deployment.source.into();
+        let answer = PyDict::new(py);
+        answer.set_item("episode", deployment.episode)?;
+        answer.set_item(
+            "policy",
+            array_out(py, policy.data().to_vec(), &policy.shape().sizes())?,
+        )?;
+        answer.set_item("source", source)?;
+        let certificate = deployment.certificate.map(|c| (c.cost, c.limit, c.repair));
+        answer.set_item("certificate", certificate)?;
+        answer.set_item("optimistic_reward", deployment.optimistic_reward)?;
+        answer.set_item("biased_cost", deployment.biased_cost)?;
+        Ok(answer)
+    }
+}
+
+fn terms(
+    num_episodes: u64,
+    failure_probability: f64,
+    factor: Option<f64>,
+) -> Result<LearningTerms> {
+    let rule = factor.map_or(Ok(ConfidenceRule::Theorem), ConfidenceRule::scaled)?;
+    LearningTerms::new(num_episodes, failure_probability, rule)
+}
+
+/// State or action numbers; what does not fit 32 bits is out of range anyway.
+fn indices(name: &'static str, object: &Bound<'_, PyAny>, count: usize) -> PyResult<Vec<u32>> {
+    let values = Input::new(name, object)?.with_rank(1, "[H]")?.integers()?;
+    let allowed = Interval::closed(0.0, (count - 1) as f64);
+    let each = values
+        .iter()
+        .enumerate()
+        .map(|(step, &value)| match u32::try_from(value) {
+            Ok(index) if (index as usize) < count => Ok(index),
+            _ => Err(to_python(&Error::OutOfRange {
+                place: Place::new(name, &[step]),
+                found: value as f64,
+                allowed,
+            })),
+        });
+    each.collect()
+}
+
+/// Refuses a limit and a safe cost without room between them.
+#[pyfunction]
+pub fn check_margin(cost_limit: f64, safe_cost: f64) -> PyResult<()> {
+    core(SafetyMargin::new(cost_limit, safe_cost)).map(|_| ())
+}

@@ -1,0 +1,122 @@
+"""Every cause of refusal has its exception. To add one, add a line to TABLE."""
+
+import numpy as np
+import optpess as op
+import pytest
+from optpess import _core, exceptions
+from support.healthy import INITIAL, POLICY, REWARDS, TRANSITIONS, changed, model, stationary
+
+
+def two_rows(successors, offsets=(0, 2, 3)):
+    probabilities = np.full(len(successors), 0.5)
+    return op.Transitions.sparse(offsets, successors, probabilities, num_states=2, num_actions=1)
+
+
+# kind: (its exception, a call that is refused, a piece of the message)
+TABLE = {
+    "WrongRank": (
+        op.InvalidInputError,
+        lambda: op.occupancy(POLICY[0], TRANSITIONS, INITIAL),
+        "policy has shape [2, 2], which is 2 axes; it must have the axes [H, S, A]",
+    ),
+    "ShapeMismatch": (
+        op.InvalidInputError,
+        lambda: op.occupancy(POLICY, TRANSITIONS, [1.0]),
+        "initial has shape [1]; it must have shape [2]",
+    ),
+    "EmptyAxis": (
+        op.InvalidInputError,
+        lambda: op.Transitions(np.zeros((2, 0, 2))),
+        "axis 1 is empty",
+    ),
+    "TooLarge": (op.InvalidInputError, lambda: stationary(horizon=10**18), "[1000000000000000000,"),
+    "UnsupportedType": (op.InvalidInputError, lambda: model(rewards="high"), "<U4"),
+    "NotFinite": (
+        op.InvalidInputError,
+        lambda: model(rewards=changed(REWARDS, (0, 0, 1), np.nan)),
+        "rewards[0, 0, 1] is NaN",
+    ),
+    "OutOfRange": (
+        op.InvalidInputError,
+        lambda: model(cost_limit=4.0),
+        "cost_limit[0] is 4; it must lie in (0, 3]",
+    ),
+    "NotADistribution": (
+        op.InvalidInputError,
+        lambda: model(initial=[0.5, 0.25]),
+        "initial sums to 0.75",
+    ),
+    "SuccessorOutOfRange": (
+        op.InvalidInputError,
+        lambda: two_rows([0, 2, 1]),
+        "transition successors[1] is 2; a successor state must lie in [0, 2)",
+    ),
+    "SuccessorsNotIncreasing": (
+        op.InvalidInputError,
+        lambda: two_rows([1, 0, 1]),
+        "transition successors[1] is 0 after 1 in the same row",
+    ),
+    "MalformedOffsets": (
+        op.InvalidInputError,
+        lambda: two_rows([0, 1, 1], offsets=(0, 2, 4)),
+        "transition offsets[2] is 4",
+    ),
+    "NothingGiven": (
+        op.InvalidInputError,
+        lambda: op.mix_policies([], [], TRANSITIONS, INITIAL),
+        "policies is empty",
+    ),
+    "Infeasible": (
+        op.InfeasibleError,
+        lambda: op.solve(model(costs=np.ones((3, 2, 2)))),
+        "no policy meets the limit 1: the least attainable cost is 3",
+    ),
+}
+
+# Kinds that no input can provoke: only a fault of the library or of a solver does.
+UNPROVOKED = {"NumericalTrouble", "CertificateFailed"}
+
+CLASSES = {name: getattr(exceptions, name) for name in exceptions.__all__ if name != "OptPessError"}
+ALSO = {
+    "InvalidInputError": ValueError,
+    "NoSafetyMarginError": ValueError,
+    "SolverError": ArithmeticError,
+    "ProtocolError": RuntimeError,
+}
+
+
+@pytest.mark.parametrize("kind", TABLE)
+def test_a_cause_raises_its_exception_with_its_kind_and_message(kind):
+    error, refused_call, piece = TABLE[kind]
+    with pytest.raises(op.OptPessError) as caught:
+        refused_call()
+    assert type(caught.value) is error
+    assert caught.value.kind == kind
+    assert piece in str(caught.value)
+
+
+def test_the_table_lists_every_cause():
+    assert TABLE.keys() | UNPROVOKED == set(_core.error_kinds())
+    assert not TABLE.keys() & UNPROVOKED
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_every_exception_descends_from_the_common_ancestor(name):
+    assert issubclass(CLASSES[name], op.OptPessError)
+    assert issubclass(CLASSES[name], ALSO.get(name, op.OptPessError))
+
+
+def test_every_exception_is_public():
+    for name in exceptions.__all__:
+        assert getattr(op, name) is getattr(exceptions, name)
+        assert name in op.__all__
+
+
+def test_infeasibility_carries_the_least_cost():
+    with pytest.raises(op.InfeasibleError) as caught:
+        op.solve(model(costs=np.ones((3, 2, 2))))
+    assert caught.value.least_cost == pytest.approx(3.0)
+
+
+def test_an_exception_made_by_hand_has_no_kind():
+    assert op.InvalidInputError("something").kind is None

@@ -1,0 +1,73 @@
+"""Every example in the documentation runs: docstrings of public names, README and docs."""
+
+import doctest
+import inspect
+import re
+import types
+from pathlib import Path
+
+import optpess
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+# Plain fields are described by the docstring of their class.
+MEMBERS = (
+    property,
+    classmethod,
+    staticmethod,
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.GetSetDescriptorType,
+)
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+
+def documented():
+    """(dotted name, docstring) of every public name and of the members of public classes."""
+    yield "optpess", optpess.__doc__
+    for name in optpess.__all__:
+        thing = getattr(optpess, name)
+        yield name, thing.__doc__
+        if inspect.isclass(thing):
+            public = ((key, member) for key, member in vars(thing).items() if key[0] != "_")
+            members = {key: member for key, member in public if isinstance(member, MEMBERS)}
+        elif inspect.ismodule(thing):
+            members = {key: getattr(thing, key) for key in thing.__all__}
+        else:
+            members = {}
+        for key, member in sorted(members.items()):
+            yield f"{name}.{key}", inspect.getdoc(member)
+
+
+DOCSTRINGS = dict(documented())
+
+
+@pytest.mark.parametrize("name", DOCSTRINGS)
+def test_the_example_of_a_public_name_gives_what_it_shows(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    example = doctest.DocTestParser().get_doctest(DOCSTRINGS[name] or "", {}, name, None, 0)
+    runner, said = doctest.DocTestRunner(), []
+    failed, _ = runner.run(example, out=said.append)
+    assert failed == 0, "".join(said)
+
+
+def test_every_public_name_is_documented():
+    assert [name for name, text in DOCSTRINGS.items() if not (text or "").strip()] == []
+
+
+def test_every_compiled_function_has_an_example():
+    functions = [name for name in DOCSTRINGS if inspect.isbuiltin(getattr(optpess, name, None))]
+    assert functions
+    assert [name for name in functions if ">>>" not in DOCSTRINGS[name]] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text, names = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
+    for block in BLOCK.finditer(text):
+        before = text.count("\n", 0, block.start(1))  # so that a traceback names the page's line
+        exec(compile("\n" * before + block.group(1), str(page), "exec"), names)

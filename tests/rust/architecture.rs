@@ -1,0 +1,260 @@
+//! Who may know whom. Reads the sources as text; each checker is first tried on a text that breaks the
+//! rule, so that none of them can pass by seeing nothing.
+
+use crate::sources::{
+    Source, modules_imported, rooms_used, sources, without_comments, without_tests,
+};
+
+/// The rooms of the core. A module may use modules of a lower rank, and of its own.
+const CORE_RANKS: [(&str, u8); 17] = [
+    ("error", 0),
+    ("shape", 0),
+    ("vectorised", 0),
+    ("table", 1),
+    ("trajectory", 1),
+    ("policy", 2),
+    ("model", 3),
+    ("evaluate", 4),
+    ("estimate", 5),
+    ("confidence", 6),
+    ("plan", 7),
+    ("learn", 8),
+    ("simulate", 9),
+    ("record", 10),
+    ("run", 11),
+    ("zoo", 12),
+    ("lib", u8::MAX),
+];
+
+/// The same for the Python package, where `_core` is the compiled module.
+const PYTHON_RANKS: [(&str, u8); 11] = [
+    ("exceptions", 0),
+    ("_core", 0),
+    ("noise", 1),
+    ("storage", 1),
+    ("model", 2),
+    ("zoo", 3),
+    ("highs", 3),
+    ("plans", 3),
+    ("columns", 4),
+    ("planning", 5),
+    ("__init__", u8::MAX),
+];
+
+/// What the learner must never see: the truth.
+const TRUTH: [&str; 2] = ["ConstrainedMdp", "TransitionKernel"];
+
+const CRATES: [&str; 2] = ["rust/optpess-core/src", "rust/optpess-py/src"];
+
+/// The longest a file may be, its unit tests not counted.
+const MAX_LINES: usize = 400;
+
+fn rank(ranks: &[(&str, u8)], room: &str) -> Option<u8> {
+    let entry = ranks.iter().find(|(name, _)| *name == room);
+    entry.map(|(_, rank)| *rank)
+}
+
+/// Uses that go upwards, or to a room without a rank.
+fn upward_uses(source: &Source, ranks: &[(&str, u8)], used: &[String]) -> Vec<String> {
+    let own = rank(ranks, &source.room());
+    let path = source.path.display();
+    if own.is_none() {
+        return vec![format!("{path}: give {} a rank", source.room())];
+    }
+    let upwards = used
+        .iter()
+        .filter(|used| rank(ranks, used).is_none_or(|rank| Some(rank) > own));
+    upwards.map(|used| format!("{path} uses {used}")).collect()
+}
+
+/// Names of the truth in a learner's file; unit tests are no excuse.
+fn truth_seen(source: &Source) -> Vec<String> {
+    if source.room() != "learn" {
+        return vec![];
+    }
+    let text = without_comments(&source.text);
+    let seen = TRUTH.iter().filter(|name| text.contains(*name));
+    seen.map(|name| format!("{} names {name}", source.path.display()))
+        .collect()
+}
+
+fn too_long(source: &Source) -> Vec<String> {
+    let lines = without_tests(&source.text).lines().count();
+    let path = source.path.display();
+    let found = (lines > MAX_LINES).then(|| format!("{path} has {lines} lines"));
+    found.into_iter().collect()
+}
+
+/// `unsafe` without its words right above: a block needs a proof (`SAFETY:`), a function says in its
+/// documentation what it asks of the caller (`# Safety`).
+fn unproved_unsafe(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let mut found = Vec::new();
+    for (number, line) in lines.iter().enumerate() {
+        let code = line.split("//").next().unwrap();
+        let mut words = code.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        let needed = if code.contains("unsafe fn") {
+            "# Safety"
+        } else {
+            "SAFETY:"
+        };
+        let above = lines[..number].iter().rev();
+        let mut above = above.take_while(|line| {
+            let line = line.trim_start();
+            line.starts_with("//") || line.starts_with("#[")
+        });
+        if words.any(|word| word == "unsafe") && !above.any(|line| line.contains(needed)) {
+            found.push(format!("{}:{}", source.path.display(), number + 1));
+        }
+    }
+    found
+}
+
+#[track_caller]
+fn assert_none(findings: impl Iterator<Item = String>) {
+    let findings: Vec<String> = findings.collect();
+    assert!(findings.is_empty(), "{findings:#?}");
+}
+
+#[test]
+fn the_core_uses_only_what_stands_below() {
+    let found = sources(CRATES[0], "rs");
+    assert!(
+        found.iter().flat_map(rooms_used).count() > 20,
+        "the checker sees nothing"
+    );
+    assert_none(
+        found
+            .iter()
+            .flat_map(|source| upward_uses(source, &CORE_RANKS, &rooms_used(source))),
+    );
+}
+
+#[test]
+fn the_python_package_imports_only_what_stands_below() {
+    let found = sources("python/optpess", "py");
+    assert!(
+        found.iter().flat_map(modules_imported).count() > 5,
+        "the checker sees nothing"
+    );
+    assert_none(found.iter().flat_map(|source| {
+        // The face of the package shows what the other modules own.
+        let names = modules_imported(source);
+        let face = source.room() == "__init__";
+        let shown = |name: &String| !face || rank(&PYTHON_RANKS, name).is_some();
+        let names: Vec<String> = names.into_iter().filter(shown).collect();
+        upward_uses(source, &PYTHON_RANKS, &names)
+    }));
+}
+
+#[test]
+fn the_learner_never_sees_the_truth() {
+    assert_none(sources(CRATES[0], "rs").iter().flat_map(truth_seen));
+}
+
+#[test]
+fn files_are_short() {
+    for folder in CRATES.iter().chain(&["tests/rust", "benches/rust"]) {
+        assert_none(sources(folder, "rs").iter().flat_map(too_long));
+    }
+    assert_none(sources("python/optpess", "py").iter().flat_map(too_long));
+}
+
+#[test]
+fn unsafe_code_is_proved() {
+    for folder in CRATES {
+        assert_none(sources(folder, "rs").iter().flat_map(unproved_unsafe));
+    }
+}
+
+#[test]
+fn the_checkers_find_what_they_are_for() {
+    let upward = |path: &str, text: &str| {
+        let source = Source::new(path, text);
+        upward_uses(&source, &CORE_RANKS, &rooms_used(&source))
+    };
+    let table_uses_plan = ["table.rs uses plan"];
+    assert_eq!(
+        upward("table.rs", "use crate::plan::Plan;"),
+        table_uses_plan
+    );
+    assert_eq!(
+        upward("table.rs", "use crate::{error::{A, B}, plan};"),
+        table_uses_plan
+    );
+    assert_eq!(
+        upward("table.rs", "let x = crate::plan::f(super::error::g());"),
+        table_uses_plan
+    );
+    assert_eq!(
+        upward("table.rs", "use super::plan::Plan;"),
+        table_uses_plan
+    );
+    assert_eq!(
+        upward("plan/mod.rs", "use super::run::go;"),
+        ["plan/mod.rs uses run"]
+    );
+    assert_eq!(
+        upward("plan/a.rs", "use super::super::run::go;"),
+        ["plan/a.rs uses run"]
+    );
+    assert_eq!(
+        upward("cellar/a.rs", ""),
+        ["cellar/a.rs: give cellar a rank"]
+    );
+    assert!(upward("plan/a.rs", "use super::tradeoff::T; use crate::plan::U;").is_empty());
+    assert!(upward("table.rs", "// use crate::plan::Plan;").is_empty());
+
+    let imports = |text: &str| modules_imported(&Source::new("model.py", text));
+    assert_eq!(
+        imports("from optpess import _core, storage\n"),
+        ["_core", "storage"]
+    );
+    assert_eq!(
+        imports("from optpess import (\n    zoo,\n    noise,\n)\nx = 1\n"),
+        ["zoo", "noise"]
+    );
+    assert_eq!(
+        imports("def f():\n    from optpess.zoo import pair\n"),
+        ["zoo"]
+    );
+    assert_eq!(
+        imports("from .zoo import pair\nimport optpess.run as r\n"),
+        ["zoo", "run"]
+    );
+    assert_eq!(
+        imports("import numpy as np\nfrom os import PathLike\n"),
+        [""; 0]
+    );
+    let model = Source::new("model.py", "");
+    assert_eq!(
+        upward_uses(&model, &PYTHON_RANKS, &["zoo".into()]),
+        ["model.py uses zoo"]
+    );
+    assert_eq!(
+        upward_uses(&model, &PYTHON_RANKS, &["CMDP".into()]),
+        ["model.py uses CMDP"]
+    );
+
+    let text = "fn new(model: &ConstrainedMdp) {}";
+    assert_eq!(truth_seen(&Source::new("learn/a.rs", text)).len(), 1);
+    assert!(truth_seen(&Source::new("run/a.rs", text)).is_empty());
+
+    assert_eq!(
+        too_long(&Source::new("a.rs", &"x\n".repeat(MAX_LINES + 1))).len(),
+        1
+    );
+    let tested = ["x\n".repeat(MAX_LINES), "y\n".repeat(9)].join("#[cfg(test)]\nmod tests {\n");
+    assert!(too_long(&Source::new("a.rs", &tested)).is_empty());
+
+    let bare = "fn f() {\n    unsafe { g() }\n}";
+    assert_eq!(unproved_unsafe(&Source::new("a.rs", bare)), ["a.rs:2"]);
+    let proved = "    // SAFETY: g asks for nothing.\n    // Really.\n    unsafe { g() }";
+    assert!(unproved_unsafe(&Source::new("a.rs", proved)).is_empty());
+    let silent = "/// SAFETY: none.\n#[inline]\nunsafe fn g() {}";
+    assert_eq!(unproved_unsafe(&Source::new("a.rs", silent)), ["a.rs:3"]);
+    let warned = "/// # Safety\n///\n/// Be careful.\n#[inline]\nunsafe fn g() {}";
+    assert!(unproved_unsafe(&Source::new("a.rs", warned)).is_empty());
+    let spoken = "// unsafe is a word\nlet unsafely = 1;";
+    assert!(unproved_unsafe(&Source::new("a.rs", spoken)).is_empty());
+}
