@@ -1,140 +1,113 @@
-"""A problem small enough to do by hand, computed exactly and checked against the fractions.
+"""The main job: both algorithms of the paper, at the paper's own constants, run to the end.
 
-Run it with `make demo`.
+On the two-state instance whose optimum is known by hand, OptPess-LP plays 10^7 episodes and
+OptPess-PrimalDual 10^8, twice each. Every deployed policy is judged exactly against the true model.
+Prints what came of it and writes the curves to demo-output/curves.png. Run it with `make demo`.
 """
 
 from __future__ import annotations
 
 import time
-from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import optpess as op
+from optpess.plot import plot_runs
 
-WIDTH = 78
-
-
-def title(text: str) -> None:
-    """Starts a section."""
-    print(f"\n{text}\n{'-' * min(len(text), WIDTH)}")
+OUTPUT = Path("demo-output")
+LIMIT, SAFE_COST = 0.6, 0.135
 
 
-def check(what: str, found: float, expected: float | Fraction, source: str) -> None:
-    """Prints a computed number beside what it must be; stops if they differ."""
-    good = abs(found - float(expected)) < 1e-12
-    print(f"  {what:<36} {found:>9.6f}   {'=' if good else '!='} {float(expected):.6f}   {source}")
-    if not good:
-        raise SystemExit(f"{what}: {found} is not {expected}")
+def learners(model: op.CMDP) -> dict[str, op.OptPessLP | op.OptPessPrimalDual]:
+    """The two algorithms, told only what their Input lines say: nothing of the true model."""
+    margin = op.SafetyMargin(cost_limit=LIMIT, safe_cost=SAFE_COST)
+    always_first = np.tile([1.0, 0.0], (2, 2, 1))
+    return {
+        "OptPess-LP": op.OptPessLP(
+            shape=model.shape,
+            initial=model.initial,
+            baseline=op.SafeBaseline(always_first, margin),
+            num_episodes=10**7,
+        ),
+        "OptPess-PrimalDual": op.OptPessPrimalDual(
+            shape=model.shape, initial=model.initial, margin=margin, num_episodes=10**8
+        ),
+    }
 
 
-def always(action: int, model: op.CMDP) -> np.ndarray:
-    """The policy that takes one action everywhere, [H, S, A]."""
-    policy = np.zeros(model.shape)
-    policy[..., action] = 1.0
-    return policy
+def solve_exactly(model: op.CMDP) -> None:
+    """What perfect knowledge would earn."""
+    plan = op.solve(model)
+    print("The problem: two states, two actions, two steps; expected cost at most 0.6.")
+    print(f"  exact optimum          {plan.value:.6f}   (by hand: 79/96 = {79 / 96:.6f})")
+    print(f"  price of the limit     {plan.multipliers[0]:.6f}   (by hand: 7/6 = {7 / 6:.6f})")
+    print(f"  proven gap             {plan.certificate.gap:.1e}     (bound minus value, to rounding)")
+    print(f"  without the limit      {op.solve_unconstrained(model).value:.6f}")
 
 
-def value(policy: np.ndarray, signal: np.ndarray, model: op.CMDP) -> float:
-    """The expected sum of a signal over an episode."""
-    return op.evaluate(policy, signal, model.transitions, model.initial)
+def expect(model: op.CMDP, name: str, learner: op.OptPessLP | op.OptPessPrimalDual) -> None:
+    """Says beforehand what will happen."""
+    forecast = op.forecast(model, learner)
+    print(f"\n{name}: {learner.num_episodes:,} episodes, {learner.guarantee}")
+    if forecast.leaves_baseline is not None:
+        print(f"  expected to leave the baseline at episode {forecast.leaves_baseline:,}")
+    if forecast.tightening_horizon is not None:
+        print(f"  its tightening is small enough from episode {forecast.tightening_horizon:,} on")
+    print(f"  about {forecast.seconds:.0f} s a replicate on one core ...", flush=True)
 
 
-def introduce(model: op.CMDP) -> None:
-    """Shows the model."""
-    title("The problem")
-    horizon, states, actions = model.shape
-    print(f"  {states} states, {actions} actions, {horizon} steps; start uniform.")
-    print(f"  Maximise the expected reward; expected cost at most {model.cost_limits[0]:g}.")
-    kernel = model.transitions.to_array()
-    print("  state  action   to state 1   reward   cost")
-    for state in range(states):
-        for action in range(actions):
-            print(
-                f"  {state:>5}  {action:>6}   {kernel[state, action, 1]:>10.2f}"
-                f"   {model.rewards[0, state, action]:>6.2f}   {model.costs[0, 0, state, action]:>4.2f}"
-            )
+def table(runs: dict[str, op.Run]) -> None:
+    """Everything that matters, beside the promise."""
+    print(f"\n{'':<34}" + "".join(f"{name:>22}" for name in runs))
+    rows = {
+        "episodes": lambda run: f"{run.episodes[-1]:,}",
+        "regret, mean an episode": lambda run: (
+            f"{run.reward_regret[:, -1].mean() / run.episodes[-1]:.5f}"
+        ),
+        "  over the last tenth": lambda run: f"{late_regret(run):.5f}",
+        "growth exponent, last decade": lambda run: f"{run.growth_exponent().mean():.3f}",
+        "violating episodes": lambda run: f"{int(run.violating_episodes.max()):,}",
+        "worst single violation": lambda run: f"{run.worst_violation.max():.4f}",
+        "weak violation, largest": lambda run: f"{run.weak_violation.max():,.1f}",
+        "weak violation, at the end": lambda run: f"{run.weak_violation[:, -1].max():,.1f}",
+        "strong violation": lambda run: f"{run.strong_violation[:, -1].max():,.1f}",
+        "episodes on the baseline": lambda run: f"{int(run.baseline_episodes.max()):,}",
+        "promise": lambda run: type(run.guarantee).__name__,
+        "  with probability": lambda run: (
+            f"{run.guarantee.probability:.2f}" if run.guarantee else "none"
+        ),
+    }
+    for label, cell in rows.items():
+        print(f"  {label:<32}" + "".join(f"{cell(run):>22}" for run in runs.values()))
 
 
-def evaluate_by_hand(model: op.CMDP) -> None:
-    """Compares values with fractions."""
-    title("Exact values, against fractions worked out by hand")
-    safe, bold = always(0, model), always(1, model)
-    costs = model.costs[0]
-    # First action: half of the mass moves 0 -> 1 with 1/10, the other half stays in 1 with 3/10.
-    in_second = Fraction(1, 2) * Fraction(1, 10) + Fraction(1, 2) * Fraction(3, 10)
-    reward = Fraction(3, 20) + (1 - in_second) * Fraction(1, 10) + in_second * Fraction(1, 5)
-    cost = Fraction(3, 40) + (1 - in_second) * Fraction(1, 20) + in_second * Fraction(1, 10)
-    check("always the first action: reward", value(safe, model.rewards, model), reward, f"{reward}")
-    check("always the first action: cost", value(safe, costs, model), cost, f"{cost}")
-    in_second = Fraction(1, 2) * Fraction(6, 10) + Fraction(1, 2) * Fraction(8, 10)
-    reward = Fraction(7, 10) + (1 - in_second) * Fraction(1, 2) + in_second * Fraction(9, 10)
-    check("always the second: reward", value(bold, model.rewards, model), reward, f"{reward}")
-    _, values = op.backward_induction(model.rewards, model.transitions)
-    best = float(model.initial @ values[0])
-    check("best reward without the limit", best, 1.48, "the second is best ...")
-    print(f"  ... but it costs {value(bold, costs, model):.3f}, more than twice what is allowed.")
+def mean_regret(run: op.Run) -> float:
+    """Mean regret an episode."""
+    return float(run.reward_regret[:, -1].mean() / run.episodes[-1])
 
 
-def show_occupancy(model: op.CMDP) -> None:
-    """Shows where a policy spends its time."""
-    title("Occupancy: where 'always the second action' spends its time")
-    bold = always(1, model)
-    visits = op.occupancy(bold, model.transitions, model.initial)
-    for step, masses in enumerate(visits):
-        bars = "   ".join(
-            f"state {state} {'#' * round(20 * mass):<20} {mass:.2f}"
-            for state, mass in enumerate(masses.sum(axis=1))
-        )
-        print(f"  step {step}:  {bars}")
-    total = float((visits * model.rewards).sum())
-    check("occupancy times reward", total, value(bold, model.rewards, model), "the value, again")
-
-
-def mix(model: op.CMDP) -> None:
-    """Meets the limit exactly by mixing two policies."""
-    title("Between the two: one policy drawn per episode, as one Markov policy")
-    safe, bold = always(0, model), always(1, model)
-    costs = model.costs[0]
-    low, high = value(safe, costs, model), value(bold, costs, model)
-    weight = (model.cost_limits[0] - low) / (high - low)
-    mixed = op.mix_policies([safe, bold], [1 - weight, weight], model.transitions, model.initial)
-    rewards = [value(policy, model.rewards, model) for policy in (safe, bold)]
-    print(f"  With weight {weight:.4f} on the second policy the limit is met exactly:")
-    check("cost of the Markov policy", value(mixed, costs, model), 0.6, "the limit")
-    drawn = (1 - weight) * rewards[0] + weight * rewards[1]
-    check("its reward", value(mixed, model.rewards, model), drawn, "the average of the two")
-    print("  It randomises differently at each step and state, since who is where differs:")
-    for step, rows in enumerate(mixed):
-        chances = ", ".join(f"{row[1]:.4f} in state {state}" for state, row in enumerate(rows))
-        print(f"    step {step}: second action with probability {chances}")
-
-
-def compare_models(model: op.CMDP) -> None:
-    """Explains a change of value by the change of the model."""
-    title("Two models, one policy: the value-difference identity")
-    policy = np.full(model.shape, 0.5)
-    kernel = model.transitions.to_array()
-    other = 0.8 * kernel + 0.1  # every row pulled towards the middle
-    direct = op.evaluate(policy, model.rewards, other, model.initial) - value(
-        policy, model.rewards, model
-    )
-    for form in ("first", "second"):
-        change = op.value_difference(
-            policy, model.rewards, kernel, model.rewards, other, model.initial, expectation=form
-        )
-        check(f"expectation under the {form} model", change, direct, "difference of the values")
+def late_regret(run: op.Run) -> float:
+    """Mean regret an episode over the last tenth of the run."""
+    start = int(np.searchsorted(run.episodes, 0.9 * run.episodes[-1]))
+    gained = run.reward_regret[:, -1] - run.reward_regret[:, start]
+    return float(gained.mean() / (run.episodes[-1] - run.episodes[start]))
 
 
 def main() -> None:
-    """Runs everything."""
-    start = time.perf_counter()
+    """Solves, learns, judges, draws."""
     model = op.zoo.pair()
-    introduce(model)
-    evaluate_by_hand(model)
-    show_occupancy(model)
-    mix(model)
-    compare_models(model)
-    print(f"\nAll checks passed in {time.perf_counter() - start:.2f} s.")
+    solve_exactly(model)
+    runs = {}
+    for name, learner in learners(model).items():
+        expect(model, name, learner)
+        start = time.perf_counter()
+        runs[name] = op.simulate(model, learner, replicates=2, seed=2021)
+        seconds = time.perf_counter() - start
+        print(f"  done: {2 * learner.num_episodes / seconds:,.0f} episodes a second on this machine")
+    table(runs)
+    OUTPUT.mkdir(exist_ok=True)
+    plot_runs(runs).savefig(OUTPUT / "curves.png", dpi=110)
+    print(f"\nThe curves are in {OUTPUT / 'curves.png'}.")
 
 
 if __name__ == "__main__":

@@ -104,8 +104,8 @@ def solve_signals(
         >>> round(op.solve_signals(reward, reward / 2, leaking, [1.0, 0.0], 3.0).value, 12)
         6.0
     """
-    reward = np.asarray(reward, dtype=np.float64)
-    costs = np.asarray(costs, dtype=np.float64)
+    reward = _floats("reward", reward)
+    costs = _floats("costs", costs)
     costs = costs[np.newaxis] if costs.ndim == reward.ndim else costs
     if reward.ndim != 3 or costs.ndim != 4 or costs.shape[1:] != reward.shape:
         raise InvalidInputError(
@@ -114,7 +114,7 @@ def solve_signals(
         )
     if not isinstance(transitions, _core.Transitions):
         transitions = _core.Transitions(transitions)
-    problem = Problem(Shape(*reward.shape), transitions, reward, costs, np.asarray(initial))
+    problem = Problem(Shape(*reward.shape), transitions, reward, costs, _floats("initial", initial))
     if engine is None:
         engine = "parametric" if len(costs) == 1 else "highs"
     return _solve_problem(problem, _limits(cost_limit, len(costs)), engine, time_limit)
@@ -166,8 +166,19 @@ def _default_engine(model: CMDP) -> Engine:
     return "highs" if np.prod(model.shape) <= _LARGE else "columns"
 
 
+def _floats(name: str, values: npt.ArrayLike) -> FloatArray:
+    """An array of 64-bit floats; what has no faithful conversion is refused, not cut."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub" or isinstance(values, np.ma.MaskedArray):
+        raise InvalidInputError(
+            f"{name} holds elements of type {array.dtype} ({type(values).__name__}); "
+            "allowed are real numbers"
+        )
+    return array.astype(np.float64)
+
+
 def _limits(cost_limit: npt.ArrayLike, num_constraints: int) -> FloatArray:
-    limits = np.atleast_1d(np.asarray(cost_limit, dtype=np.float64))
+    limits = np.atleast_1d(_floats("cost_limit", cost_limit))
     if limits.shape != (num_constraints,) or not np.isfinite(limits).all():
         raise InvalidInputError(
             f"cost_limit is {cost_limit!r}; it must be {num_constraints} finite number(s)"

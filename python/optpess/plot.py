@@ -37,20 +37,34 @@ def plot_runs(runs: Mapping[str, Run]) -> Figure:
     except ImportError as error:
         raise ImportError("plots need matplotlib: pip install optpess[plot]") from error
     panels = [panel for panel in _PANELS if panel[0] != "multiplier" or _any_multiplier(runs)]
-    figure = Figure(figsize=(5.2 * len(panels), 4.2), layout="constrained")
-    axes: Any = figure.subplots(1, len(panels), squeeze=False)[0]
+    rows = 2 if len(panels) == 4 else 1
+    columns = len(panels) // rows
+    figure = Figure(figsize=(5.4 * columns, 3.9 * rows), layout="constrained")
+    axes: Any = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, (name, title) in zip(axes, panels, strict=True):
-        for colour, (label, run) in zip(_COLOURS, runs.items(), strict=False):
-            curves = getattr(run, name)
-            axis.plot(run.episodes, curves.T, color=colour, alpha=0.18, linewidth=0.8)
-            axis.plot(run.episodes, np.median(curves, axis=0), color=colour, linewidth=2, label=label)
+        _draw(axis, runs, name)
         axis.set(xscale="log", xlabel="episodes", title=title)
-        # The curves span decades, but a violation of exactly zero must be visible as such.
-        axis.set_yscale("symlog", linthresh=1.0)
         axis.grid(visible=True, alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False)
     return figure
+
+
+def _draw(axis: Any, runs: Mapping[str, Run], name: str) -> None:
+    """One panel: thin lines for replicates, a bold one for their median."""
+    lowest = 0.0
+    for colour, (label, run) in zip(_COLOURS, runs.items(), strict=False):
+        curves = getattr(run, name)
+        if name == "multiplier" and not curves.any():
+            continue  # an algorithm without a multiplier
+        axis.plot(run.episodes, curves.T, color=colour, alpha=0.18, linewidth=0.8)
+        axis.plot(run.episodes, np.median(curves, axis=0), color=colour, linewidth=2, label=label)
+        lowest = min(lowest, float(curves.min()))
+    # The curves span decades, but a violation of exactly zero must be visible as such.
+    axis.set_yscale("symlog", linthresh=1.0)
+    if lowest >= 0.0:
+        top = axis.get_ylim()[1]
+        axis.set_ylim(-0.08, top)
 
 
 def _any_multiplier(runs: Mapping[str, Run]) -> bool:

@@ -215,6 +215,11 @@ fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
 
 /// A size or a count: a whole number of at least 1.
 pub fn count_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize> {
+    count_up_to(name, object, MAX_TRIPLES as f64)
+}
+
+/// The same where the core, which refuses what is too large, has another idea of the largest.
+pub fn count_up_to(name: &'static str, object: &Bound<'_, PyAny>, largest: f64) -> PyResult<usize> {
     match object.extract() {
         Ok(count) if count > 0 => return Ok(count),
         _ => {}
@@ -223,7 +228,7 @@ pub fn count_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize
         Ok(integer) => Error::OutOfRange {
             place: Place::scalar(name),
             found: integer.extract().unwrap_or(f64::INFINITY),
-            allowed: Interval::closed(1.0, MAX_TRIPLES as f64),
+            allowed: Interval::closed(1.0, largest),
         },
         Err(_) => Error::UnsupportedType {
             array: name,

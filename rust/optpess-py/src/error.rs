@@ -55,6 +55,11 @@ pub fn to_python(error: &Error) -> PyErr {
     })
 }
 
+/// The refusal of a word that is none of those allowed.
+pub fn unknown_choice(what: &str, found: &str, allowed: &str) -> PyErr {
+    exceptions::InvalidInputError::new_err(format!("{what} is {found:?}; allowed are {allowed}"))
+}
+
 /// The names of all causes of refusal the core knows.
 #[pyfunction]
 pub fn error_kinds() -> Vec<&'static str> {

@@ -7,12 +7,11 @@ use optpess_core::model::InitialDistribution;
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::convert::{Input, array_out, core, shape_of};
 use crate::doorway;
-use crate::error::to_python;
+use crate::error::{to_python, unknown_choice};
 use crate::transitions::kernel_of_shape;
 
 type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
@@ -241,9 +240,11 @@ pub fn value_difference(
         "first" => exact::Expectation::First,
         "second" => exact::Expectation::Second,
         other => {
-            return Err(PyValueError::new_err(format!(
-                "expectation is {other:?}; it must be \"first\" or \"second\""
-            )));
+            return Err(unknown_choice(
+                "expectation",
+                other,
+                "\"first\" and \"second\"",
+            ));
         }
     };
     let policy = policy_in("policy", policy)?;

@@ -1,7 +1,9 @@
 //! Learners, from Python.
 
 use numpy::PyArrayDyn;
-use optpess_core::confidence::{ConfidenceRule, Guarantee, LearningTerms, SafetyMargin};
+use optpess_core::confidence::{
+    ConfidenceRule, Guarantee, LearningTerms, MAX_EPISODES, OptimisticReward, SafetyMargin,
+};
 use optpess_core::error::{Error, Interval, Place, Result};
 use optpess_core::learn::{
     CostRadius, Deployment, Learner as Verbs, OptPessLp, OptPessPrimalDual, SafeBaseline,
@@ -15,9 +17,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde::{Deserialize, Serialize};
 
-use crate::convert::{Input, array_out, core};
+use crate::convert::{Input, array_out, core, count_up_to};
 use crate::doorway;
-use crate::error::to_python;
+use crate::error::{to_python, unknown_choice};
 use crate::evaluate::{initial_in, policy_in};
 use crate::model::Model;
 
@@ -62,16 +64,23 @@ impl Learner {
         cost_limit: f64,
         safe_cost: Option<f64>,
         radius: &str,
-        num_episodes: u64,
+        num_episodes: &Bound<'_, PyAny>,
         failure_probability: f64,
         factor: Option<f64>,
     ) -> PyResult<Self> {
+        let num_episodes = episodes_in(num_episodes)?;
         let policy = policy_in("baseline", baseline)?;
         let initial = initial_in(initial, policy.shape().num_states())?;
         let radius = match radius {
             "sub-gaussian" => CostRadius::SubGaussian,
             "paper" => CostRadius::Paper,
-            other => return Err(PyValueError::new_err(format!("{other:?} is no radius"))),
+            other => {
+                return Err(unknown_choice(
+                    "radius",
+                    other,
+                    "\"sub-gaussian\" and \"paper\"",
+                ));
+            }
         };
         let learner = core((|| {
             let baseline = match safe_cost {
@@ -96,10 +105,11 @@ impl Learner {
         initial: &Bound<'_, PyAny>,
         cost_limit: f64,
         safe_cost: f64,
-        num_episodes: u64,
+        num_episodes: &Bound<'_, PyAny>,
         failure_probability: f64,
         factor: Option<f64>,
     ) -> PyResult<Self> {
+        let num_episodes = episodes_in(num_episodes)?;
         let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
         let initial = initial_in(initial, shape.num_states())?;
         let learner = core((|| {
@@ -211,7 +221,7 @@ impl Learner {
     ) -> PyResult<(Option<FloatArray<'py>>, FloatArray<'py>)> {
         let (reward, cost) = match &self.learner {
             AnyLearner::Lp(learner) => (
-                learner.optimistic_reward().map(|reward| reward.signal()),
+                learner.optimistic_reward().map(OptimisticReward::signal),
                 learner.pessimistic_cost().signal(),
             ),
             AnyLearner::PrimalDual(learner) => (
@@ -326,6 +336,11 @@ impl Learner {
         answer.set_item("biased_cost", deployment.biased_cost)?;
         Ok(answer)
     }
+}
+
+/// K.
+fn episodes_in(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    count_up_to("num_episodes", object, MAX_EPISODES as f64).map(|count| count as u64)
 }
 
 fn terms(

@@ -6,7 +6,7 @@ use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{Input, array_out, core, shape_of};
+use crate::convert::{Input, array_out, core, count_in, shape_of};
 use crate::doorway;
 use crate::evaluate::{initial_in, signal_in};
 use crate::model::Model;
@@ -35,8 +35,11 @@ pub fn backward_induction<'py>(
     py: Python<'py>,
     signal: &Bound<'py, PyAny>,
     transitions: &Bound<'py, PyAny>,
-    horizon: Option<usize>,
+    horizon: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Greedy<'py>> {
+    let horizon = horizon
+        .map(|given| count_in("horizon", given))
+        .transpose()?;
     let input = Input::new("signal", signal)?;
     let (shape, kernel) = match (input.shape(), horizon) {
         (&[states, actions], Some(horizon)) => {

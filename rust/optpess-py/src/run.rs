@@ -7,13 +7,13 @@ use std::time::Duration;
 use optpess_core::confidence::{SafetyMargin, constants};
 use optpess_core::error::Result;
 use optpess_core::record::record_points;
-use optpess_core::run::{Audit, Check, Control, Outcome, Simulation, simulate};
+use optpess_core::run::{Audit, Check, Control, Outcome, Simulation, episodes_left, simulate};
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantArray;
 
-use crate::convert::{array_out, core};
+use crate::convert::{array_out, core, count_up_to};
 use crate::error::to_python;
 use crate::learner::{AnyLearner, Learner, either};
 use crate::model::Model;
@@ -32,14 +32,17 @@ pub fn simulate_learner<'py>(
     optimal_value: f64,
     replicates: Vec<u64>,
     seed: u64,
-    threads: usize,
-    episodes: u64,
+    threads: &Bound<'py, PyAny>,
+    episodes: &Bound<'py, PyAny>,
     trace: bool,
     audit: bool,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let model = &*model.get().model;
     let learner = learner.borrow().learner.clone();
+    let left = either!(&learner, inner => episodes_left(&**inner));
+    let episodes = count_up_to("episodes", episodes, left as f64)? as u64;
+    let threads = count_up_to("threads", threads, f64::MAX)?;
     let simulation = Simulation {
         replicates,
         seed,

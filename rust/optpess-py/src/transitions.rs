@@ -8,6 +8,7 @@ use optpess_core::model::{Kernel, Rows, Slices};
 use optpess_core::shape::Shape;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::convert::{Input, array_out, core, count_in, type_name};
 use crate::doorway;
@@ -147,6 +148,46 @@ impl Transitions {
             shape.insert(0, horizon);
         }
         array_out(py, data, &shape)
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let restore = py.get_type::<Self>().getattr(intern!(py, "_restore"))?;
+        let arrays: Vec<_> = self
+            .stored(py)?
+            .into_iter()
+            .map(|(_, array)| array)
+            .collect();
+        let sizes = (self.num_states(), self.num_actions(), self.horizon());
+        Ok((restore, (arrays, sizes).into_pyobject(py)?))
+    }
+
+    /// Transitions from the arrays of `stored` and their sizes, for pickle.
+    #[staticmethod]
+    fn _restore(
+        py: Python<'_>,
+        arrays: Vec<Bound<'_, PyAny>>,
+        sizes: (usize, usize, Option<usize>),
+    ) -> PyResult<Self> {
+        let slices = sizes.2.map_or(Slices::Stationary, Slices::PerStep);
+        let kernel = match &arrays[..] {
+            [offsets, successors, probabilities] => sparse(
+                py,
+                [offsets, successors, probabilities],
+                sizes.0,
+                sizes.1,
+                slices,
+            )?,
+            [probabilities] => dense(py, &Input::new("transitions", probabilities)?)?,
+            _ => {
+                return Err(to_python(&Error::NothingGiven {
+                    what: "the stored transitions",
+                }));
+            }
+        };
+        Ok(Self { kernel })
     }
 
     fn __repr__(&self) -> String {
