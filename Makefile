@@ -17,14 +17,14 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench clean tools
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench experiments clean tools
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
 	@echo "Variables: PYTHON=python3.12 chooses the interpreter, PYTEST_ARGS='-k gate' narrows the Python tests."
 
-demo: build ## run examples/demo.py (2 min / 10 s)
+demo: build ## both algorithms at the paper's constants (3 min / 1 min)
 	$(BIN)/python examples/demo.py
 
 build: $(READY) ## compile the extension, optimised, into .venv (2 min / 3 s)
@@ -63,8 +63,12 @@ wheel-test: $(READY) ## build a wheel, test it alone in an empty environment (3 
 docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
 	$(PYTEST) -q tests/python/docs
 
-bench: $(READY) ## time the Rust kernels (minutes)
+bench: build ## time the Rust kernels, then calls from Python against NumPy (minutes)
 	cargo bench --workspace
+	$(BIN)/python benches/python/evaluate.py
+
+experiments: build ## the runs of docs/learning.md at the paper's constants (30 min)
+	$(BIN)/python experiments/theorem_constants.py
 
 clean: ## remove everything the tasks produced (1 s)
 	rm -rf target $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -25,19 +25,7 @@ from optpess.exceptions import (
     ProtocolError,
     SolverError,
 )
-from optpess.learners import (
-    BoundedViolation,
-    Deployment,
-    OptPessLP,
-    OptPessPrimalDual,
-    PaperRadius,
-    SafeBaseline,
-    SafetyMargin,
-    Scaled,
-    SubGaussianRadius,
-    Theorem,
-    ZeroViolation,
-)
+from optpess.learners import Deployment, OptPessLP, OptPessPrimalDual
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
 from optpess.planning import (
@@ -50,6 +38,16 @@ from optpess.planning import (
 from optpess.plans import Certificate, Endpoint, Frontier, Plan
 from optpess.runs import Run, load_run
 from optpess.simulation import Forecast, forecast, simulate
+from optpess.terms import (
+    BoundedViolation,
+    PaperRadius,
+    SafeBaseline,
+    SafetyMargin,
+    Scaled,
+    SubGaussianRadius,
+    Theorem,
+    ZeroViolation,
+)
 
 __all__ = [
     "CMDP",

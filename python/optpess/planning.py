@@ -225,6 +225,7 @@ def _solve_parametric(problem: Problem, limits: FloatArray) -> Plan:
 
 
 def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None) -> Plan:
+    _check_each_limit(problem, limits)
     program = OccupancyLP(*problem.shape, len(problem.costs))
     aimed_at = limits
     plan = None
@@ -238,8 +239,9 @@ def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None)
             time_limit=time_limit,
         )
         if solution is None:
-            if plan is None and aimed_at is limits and _surely_feasible(problem, limits):
-                aimed_at = limits + _SOLVER_WIDTH * np.maximum(1.0, np.abs(limits))
+            # With one limit, it can be met: that was checked.
+            if plan is None and aimed_at is limits and len(limits) == 1:
+                aimed_at = limits + _SOLVER_WIDTH * problem.cost_sizes(limits)
                 continue
             break
         greedy, _ = problem.lagrangian(solution.multipliers)
@@ -254,8 +256,7 @@ def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None)
         program.forget()
     if plan is None:
         raise _infeasible(problem, limits)
-    excess = -plan.certificate.slack / np.maximum(1.0, np.abs(limits))
-    if (excess > _COST_WIDTH).any():
+    if (-plan.certificate.slack > _COST_WIDTH * problem.cost_sizes(limits)).any():
         raise CertificateError(
             f"the linear program's policy costs {plan.costs} against the limits {limits}"
         )
@@ -300,13 +301,14 @@ def _least_costs(problem: Problem) -> FloatArray:
     return np.array([-float(values[0] @ problem.initial) for _, values in inductions])
 
 
-def _surely_feasible(problem: Problem, limits: FloatArray) -> bool:
-    """Whether the limits can be met; with several constraints nobody knows before solving."""
-    if len(limits) > 1:
-        return False
+def _check_each_limit(problem: Problem, limits: FloatArray) -> None:
+    """Refuses limits that cannot be met even one at a time; HiGHS may only say that it is lost."""
     least = _least_costs(problem)
-    width = _FEASIBILITY_WIDTH * np.maximum(np.abs(least), np.abs(limits))
-    return bool((least <= limits + width).all())
+    # Where costs of both signs cancel, only their own size tells how large a rounding error is.
+    rounding = 1e-15 * (problem.shape.horizon + 8) * problem.cost_sizes(limits)
+    width = np.maximum(_FEASIBILITY_WIDTH * np.maximum(np.abs(least), np.abs(limits)), rounding)
+    if (least > limits + width).any():
+        raise _infeasible(problem, limits)
 
 
 def _infeasible(problem: Problem, limits: FloatArray) -> InfeasibleError:

@@ -51,6 +51,14 @@ class Problem:
             return np.broadcast_to(signal[:, np.newaxis], (len(signal), *self.shape))
         return signal
 
+    def cost_sizes(self, limits: FloatArray) -> FloatArray:
+        """The unit in which the excess over each limit is measured: the largest cost of a step or the
+        limit, whichever is larger, ``[M]``.
+        """
+        largest: FloatArray = np.abs(self.costs).reshape(len(self.costs), -1).max(axis=1)
+        sizes: FloatArray = np.maximum(largest, np.abs(limits))
+        return sizes
+
     def evaluated(self, policy: FloatArray) -> tuple[float, FloatArray]:
         """Value and costs of a policy."""
         costs = [self._value(policy, cost) for cost in self.costs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def plot_runs(runs: Mapping[str, Run]) -> Figure:
 def _draw(axis: Any, runs: Mapping[str, Run], name: str) -> None:
     """One panel: thin lines for replicates, a bold one for their median."""
     lowest = 0.0
-    for colour, (label, run) in zip(_COLOURS, runs.items(), strict=False):
+    for colour, (label, run) in zip(cycle(_COLOURS), runs.items(), strict=False):
         curves = getattr(run, name)
         if name == "multiplier" and not curves.any():
             continue  # an algorithm without a multiplier

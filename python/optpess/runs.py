@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from optpess import storage
 from optpess.exceptions import InvalidInputError
-from optpess.learners import BoundedViolation, Guarantee, ZeroViolation
+from optpess.terms import BoundedViolation, Guarantee, ZeroViolation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,10 +115,11 @@ class Run:
         """The slope of log(regret) against log(episodes) over the last decades, ``[R]``."""
         last = self.episodes >= self.episodes[-1] / 10**decades
         logs = np.log(self.episodes[last])
+        centred = logs - logs.mean()
+        # Regrets that are not positive, and a single record point, have no slope: NaN.
         with np.errstate(invalid="ignore", divide="ignore"):
             regrets = np.log(self.reward_regret[:, last])
-        centred = logs - logs.mean()
-        return np.asarray((regrets @ centred) / (centred @ centred))
+            return np.asarray((regrets @ centred) / (centred @ centred))
 
     def to_frame(self) -> Any:
         """The curves as a pandas DataFrame with one row a replicate and record point."""
@@ -167,6 +168,7 @@ def load_run(path: str | PathLike[str]) -> Run:
         facts = json.loads(str(arrays["facts"]))
         audits = facts["audits"]
         stored: dict[str, Any] = {name: arrays[name] for name in _array_kinds()}
+        _check_shapes(stored)
         return Run(
             **stored,
             optimal_value=float(facts["optimal_value"]),
@@ -174,8 +176,20 @@ def load_run(path: str | PathLike[str]) -> Run:
             parameters=dict(facts["parameters"]),
             audits=None if audits is None else tuple(_audit_in(audit) for audit in audits),
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InvalidInputError(f"{path}: the facts of the run cannot be read: {error!r}") from error
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise InvalidInputError(f"{path} does not hold a run: {error!r}") from error
+
+
+def _check_shapes(stored: dict[str, Any]) -> None:
+    """Curves are ``[R, T]``, totals ``[R]``."""
+    points, replicates = stored["episodes"].shape, stored["replicates"].shape
+    expected = dict.fromkeys(_CURVES, replicates + points)
+    expected |= dict.fromkeys((*_FLOAT_TOTALS, *_COUNT_TOTALS), replicates)
+    if len(points) != 1 or len(replicates) != 1 or 0 in points + replicates:
+        raise ValueError(f"episodes and replicates have shapes {points} and {replicates}")
+    for name, shape in expected.items():
+        if stored[name].shape != shape:
+            raise ValueError(f"{name} has shape {stored[name].shape}; it must have {shape}")
 
 
 def _array_kinds() -> dict[str, str]:

@@ -6,30 +6,34 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from optpess import _core
 from optpess.exceptions import InvalidInputError
-from optpess.learners import Learner, OptPessLP, OptPessPrimalDual, SafeBaseline, SafetyMargin, Scaled
+from optpess.learners import Learner, OptPessLP, OptPessPrimalDual
 from optpess.model import CMDP
 from optpess.planning import solve
 from optpess.runs import Finding, Run, Trace
+from optpess.terms import SafeBaseline, SafetyMargin, Scaled
 
 __all__ = ["Forecast", "forecast", "simulate"]
 
 # Traces keep everything; more than this many episodes in all would be a surprise.
 _MAX_TRACED = 10_000_000
+# Each replicate keeps a few hundred record points; a million of them take some gigabytes.
+_MAX_REPLICATES = 1_000_000
 
 
 def simulate(
     model: CMDP,
     learner: Learner,
     *,
-    replicates: int | Sequence[int] = 1,
+    replicates: int | Iterable[int] = 1,
     seed: int = 0,
     threads: int | None = None,
     episodes: int | None = None,
@@ -64,8 +68,12 @@ def simulate(
         >>> run.reward_regret.shape[0], round(run.optimal_value * 96)
         (4, 79)
     """
-    numbers = list(range(replicates)) if isinstance(replicates, int) else [int(r) for r in replicates]
-    count = learner.num_episodes - learner.episodes_observed if episodes is None else int(episodes)
+    chosen = replicates if isinstance(replicates, Iterable) else range(index(replicates))
+    if isinstance(chosen, range) and chosen.stop > _MAX_REPLICATES:
+        raise InvalidInputError(f"replicates is {replicates}; it must lie in [1, {_MAX_REPLICATES}]")
+    numbers = [index(number) for number in chosen]
+    left = learner.num_episodes - learner.episodes_observed
+    count = left if episodes is None else index(episodes)
     if getattr(learner, "engine", "parametric") != "parametric":
         raise InvalidInputError(
             "simulate runs the compiled engine; drive a learner with engine='highs' episode by episode"
@@ -85,7 +93,7 @@ def simulate(
             optimum,
             numbers,
             seed,
-            threads if threads is not None else os.cpu_count() or 1,
+            os.cpu_count() or 1 if threads is None else threads,
             count,
             trace,
             audit,
@@ -94,7 +102,7 @@ def simulate(
     finally:
         if bar is not None:
             bar.close()
-    facts = {"seed": seed, "episodes": count, "model": repr(model), "noise": repr(model.noise)}
+    facts = {"seed": int(seed), "episodes": count, "model": repr(model), "noise": repr(model.noise)}
     return _collected(learner, outcomes, numbers, count, optimum, facts)
 
 
@@ -169,10 +177,10 @@ def _seconds_per_episode(model: CMDP, learner: Learner) -> float:
 
 def _warn_if_stuck(model: CMDP, learner: Learner, episodes: int) -> None:
     """A straight line of regret looks like a fault; say beforehand why it will be one."""
-    if not isinstance(learner, OptPessLP) or learner.safe_cost is None:
+    if not isinstance(learner, OptPessLP) or learner.safe_cost is None or episodes < 1:
         return
     leaves = learner._inner.gate_forecast(model)
-    if leaves is None or leaves >= episodes:
+    if leaves is None or leaves >= learner.episodes_observed + episodes:
         expected = "not within K" if leaves is None else f"at episode {leaves}"
         warnings.warn(
             f"this run is expected to play the baseline in all {episodes} episodes: with these bonuses "

@@ -27,7 +27,7 @@ const CORE_RANKS: [(&str, u8); 17] = [
 ];
 
 /// The same for the Python package, where `_core` is the compiled module.
-const PYTHON_RANKS: [(&str, u8); 11] = [
+const PYTHON_RANKS: [(&str, u8); 16] = [
     ("exceptions", 0),
     ("_core", 0),
     ("noise", 1),
@@ -36,8 +36,13 @@ const PYTHON_RANKS: [(&str, u8); 11] = [
     ("zoo", 3),
     ("highs", 3),
     ("plans", 3),
+    ("terms", 3),
     ("columns", 4),
+    ("learners", 4),
     ("planning", 5),
+    ("runs", 5),
+    ("plot", 5),
+    ("simulation", 6),
     ("__init__", u8::MAX),
 ];
 

@@ -186,7 +186,7 @@ fn refusals() -> Vec<(Error, &'static str, &'static str)> {
              explored safely",
         ),
         (
-            // This and the next two need a learner at work; here only the message is at stake.
+            // This and the next two are met by a learner at work, in learning.rs.
             Error::OutOfTurn {
                 called: "observe",
                 expected: "next_policy",

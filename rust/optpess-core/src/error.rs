@@ -99,7 +99,12 @@ impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let left = if self.low_closed { '[' } else { '(' };
         let right = if self.high_closed { ']' } else { ')' };
-        write!(f, "{left}{}, {}{right}", self.low, self.high)
+        let high: &dyn fmt::Display = if self.high >= f64::MAX {
+            &"the largest number" // its 309 digits help nobody
+        } else {
+            &self.high
+        };
+        write!(f, "{left}{}, {high}{right}", self.low)
     }
 }
 

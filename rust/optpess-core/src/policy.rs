@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Place, Result};
 use crate::shape::Shape;
 use crate::table::zeros;
+use crate::vectorised::{each_row, sum_and_signs};
 
 /// How far the sum of a row of probabilities may be from 1.
 pub const SUM_TOLERANCE: f64 = 1e-9;
@@ -14,11 +15,10 @@ pub const SUM_TOLERANCE: f64 = 1e-9;
 /// entry of the row for the message.
 #[inline]
 pub fn checked_sum(row: &[f64], place: impl Fn(usize) -> Place) -> Result<f64> {
-    let sum: f64 = row.iter().sum();
-    // One comparison a row in the healthy case: a NaN or an infinity shows in the sum, a negative
-    // entry in the minimum.
-    let least = row.iter().fold(0.0_f64, |least, &p| least.min(p));
-    if sum.is_finite() && least >= 0.0 {
+    // One pass in the healthy case: a NaN or an infinity shows in the sum, a negative entry in the
+    // signs. (A zero with a sign takes the long way and passes.)
+    let (sum, no_sign) = sum_and_signs(row);
+    if sum.is_finite() && no_sign {
         return Ok(sum);
     }
     for (entry, &found) in row.iter().enumerate() {
@@ -84,6 +84,15 @@ impl MarkovPolicy {
             });
         }
         let num_actions = shape.num_actions();
+        // The usual case in two short passes; the loop below finds out what is wrong, and where.
+        let mut healthy = sum_and_signs(&data).1;
+        each_row(&data, num_actions, |row| {
+            let sum = row.iter().fold(0.0, |sum, p| sum + p);
+            healthy &= (sum - 1.0).abs() <= SUM_TOLERANCE;
+        });
+        if healthy {
+            return Ok(Self { shape, data });
+        }
         for (row, probabilities) in data.chunks_exact(num_actions).enumerate() {
             check_distribution(probabilities, |entry| {
                 let triple = shape.triple_index(row * num_actions + entry.unwrap_or(0));

@@ -129,6 +129,30 @@ fn four_of(x: &[f64], start: usize) -> std::arch::x86_64::__m256d {
     unsafe { std::arch::x86_64::_mm256_loadu_pd(part.as_ptr()) }
 }
 
+/// next += mass times row, for each row that has mass, in order. Four rows go together, so that
+/// the targets are read and written once for all of them.
+#[inline(always)]
+pub(crate) fn spread_rows<'a>(rows: impl Iterator<Item = (f64, &'a [f64])>, next: &mut [f64]) {
+    let mut waiting = [(0.0, &[][..]); 4];
+    let mut count = 0;
+    for (mass, row) in rows.filter(|&(mass, _)| mass > 0.0) {
+        waiting[count] = (mass, &row[..next.len()]);
+        count += 1;
+        if count == waiting.len() {
+            let [(m, p), (n, q), (o, r), (u, s)] = waiting;
+            for (state, target) in next.iter_mut().enumerate() {
+                *target = *target + m * p[state] + n * q[state] + o * r[state] + u * s[state];
+            }
+            count = 0;
+        }
+    }
+    for (mass, row) in &waiting[..count] {
+        for (target, probability) in next.iter_mut().zip(*row) {
+            *target += mass * probability;
+        }
+    }
+}
+
 /// Calls `visit` with each row of `width` entries. Rows of a few entries are what policies are made of;
 /// knowing their length when compiling makes loops over them three times as fast.
 #[inline(always)]
@@ -142,6 +166,12 @@ pub(crate) fn each_row(data: &[f64], width: usize, mut visit: impl FnMut(&[f64])
         };
     }
     of_width!(2 3 4 5 6 7 8);
+}
+
+/// Whether every entry is finite, without stopping early, which is faster on healthy data.
+#[inline(always)]
+pub(crate) fn all_finite(x: &[f64]) -> bool {
+    x.iter().fold(true, |all, entry| all & entry.is_finite())
 }
 
 /// The sum of x, in the order of [`dot`], and whether every entry has its sign bit clear; a row of

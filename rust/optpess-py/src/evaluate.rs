@@ -243,7 +243,7 @@ pub fn value_difference(
             return Err(unknown_choice(
                 "expectation",
                 other,
-                "\"first\" and \"second\"",
+                "\"first\" or \"second\"",
             ));
         }
     };

@@ -78,7 +78,7 @@ impl Learner {
                 return Err(unknown_choice(
                     "radius",
                     other,
-                    "\"sub-gaussian\" and \"paper\"",
+                    "\"sub-gaussian\" or \"paper\"",
                 ));
             }
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use numpy::PyArrayDyn;
+use numpy::{PyArrayDyn, PyUntypedArray};
 use optpess_core::error::{Error, Place};
 use optpess_core::model::{Kernel, Rows, Slices};
 use optpess_core::shape::Shape;
@@ -210,15 +210,21 @@ pub fn kernel_in(object: &Bound<'_, PyAny>, num_actions: usize) -> PyResult<Arc<
     if let Ok(made) = object.cast::<Transitions>() {
         return Ok(Arc::clone(&made.get().kernel));
     }
-    if object.hasattr(intern!(py, "indptr"))? {
+    if is_compressed(object)? {
         return compressed(object, num_actions);
     }
     dense(py, &Input::new("transitions", object)?)
 }
 
+/// Whether an object looks like a CSR matrix; an array does not, and asking it is slow.
+fn is_compressed(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let array = object.is_exact_instance_of::<PyUntypedArray>();
+    Ok(!array && object.hasattr(intern!(object.py(), "indptr"))?)
+}
+
 /// [`kernel_in`] for a problem whose shape is known: sizes are compared before anything is copied.
 pub fn kernel_of_shape(object: &Bound<'_, PyAny>, shape: Shape) -> PyResult<Arc<Kernel>> {
-    if !object.is_instance_of::<Transitions>() && !object.hasattr(intern!(object.py(), "indptr"))? {
+    if !object.is_instance_of::<Transitions>() && !is_compressed(object)? {
         let [horizon, states, actions] = shape.sizes();
         let input = Input::new("transitions", object)?;
         let expected: &[usize] = match input.shape().len() {

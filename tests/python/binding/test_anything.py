@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from support import healthy
 
-CLEAN = (op.OptPessError, TypeError, ValueError, OverflowError)
+CLEAN = (op.OptPessError, TypeError, ValueError, OverflowError, OSError)  # the last for paths
 NUMBERS = ["f8", "f4", "f2", "i8", "u8", "i1", "?", ">f8", "c16", "O", "U3", "M8[s]", "g"]
 
 
@@ -57,6 +57,13 @@ anything = st.one_of(
     st.builds(object),
 )
 MODEL = healthy.model()
+# A short run, so that a number of replicates up to a thousand stays cheap.
+LEARNER = op.OptPessPrimalDual(
+    shape=MODEL.shape,
+    initial=MODEL.initial,
+    margin=op.SafetyMargin(float(MODEL.cost_limits[0]), 0.0),
+    num_episodes=3,
+)
 # name: (function, number of positional arguments, some named ones); planners are given a model.
 FUNCTIONS = {
     "evaluate": (op.evaluate, 4, []),
@@ -76,6 +83,9 @@ FUNCTIONS = {
     "Transitions.sparse": (op.Transitions.sparse, 3, ["num_states", "num_actions", "horizon"]),
     "CMDP": (op.CMDP, 5, ["noise"]),
     "CMDP.stationary": (op.CMDP.stationary, 5, ["horizon", "noise"]),
+    "simulate": (partial(op.simulate, MODEL, LEARNER), 0, ["seed", "threads", "episodes"]),
+    "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),
+    "load_run": (op.load_run, 1, []),
     "Gaussian": (op.Gaussian, 1, []),
     "Uniform": (op.Uniform, 1, []),
 }

@@ -12,6 +12,17 @@ def two_rows(successors, offsets=(0, 2, 3)):
     return op.Transitions.sparse(offsets, successors, probabilities, num_states=2, num_actions=1)
 
 
+def learner():
+    margin = op.SafetyMargin(cost_limit=1.0, safe_cost=0.5)
+    return op.OptPessPrimalDual(shape=POLICY.shape, initial=INITIAL, margin=margin, num_episodes=1)
+
+
+def play(learner, episodes):
+    for _ in range(episodes):
+        learner.next_policy()
+        learner.observe([0] * 3, [0] * 3, [0.0] * 3, [0.0] * 3)
+
+
 # kind: (its exception, a call that is refused, a piece of the message)
 TABLE = {
     "WrongRank": (
@@ -71,10 +82,26 @@ TABLE = {
         lambda: op.solve(model(costs=np.ones((3, 2, 2)))),
         "no policy meets the limit 1: the least attainable cost is 3",
     ),
+    "NoSafetyMargin": (
+        op.NoSafetyMarginError,
+        lambda: op.SafetyMargin(cost_limit=0.5, safe_cost=0.75),
+        "the safe cost 0.75 is not below the limit 0.5",
+    ),
+    "OutOfTurn": (
+        op.ProtocolError,
+        lambda: learner().observe([0] * 3, [0] * 3, [0.0] * 3, [0.0] * 3),
+        "observe was called out of turn; next_policy comes next",
+    ),
+    "EpisodesExhausted": (
+        op.ProtocolError,
+        lambda: play(learner(), 2),
+        "all 1 episodes have been played",
+    ),
 }
 
-# Kinds that no input can provoke: only a fault of the library or of a solver does.
-UNPROVOKED = {"NumericalTrouble", "CertificateFailed"}
+# Kinds that no input can provoke: only a fault of the library or of a solver does, or Ctrl-C, which is a
+# KeyboardInterrupt as everywhere in Python.
+UNPROVOKED = {"NumericalTrouble", "CertificateFailed", "Interrupted"}
 
 CLASSES = {name: getattr(exceptions, name) for name in exceptions.__all__ if name != "OptPessError"}
 ALSO = {

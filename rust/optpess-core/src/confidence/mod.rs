@@ -9,5 +9,5 @@ mod signals;
 
 pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
-pub use rule::{Bonus, ConfidenceRule, LearningTerms};
+pub use rule::{Bonus, ConfidenceRule, LearningTerms, MAX_EPISODES};
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

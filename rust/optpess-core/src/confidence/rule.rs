@@ -43,6 +43,9 @@ impl ConfidenceRule {
     }
 }
 
+/// The largest K. Counts are 32-bit: half the memory traffic, and room for 4.29 * 10^9 episodes.
+pub const MAX_EPISODES: u64 = u32::MAX as u64;
+
 /// K, delta and the rule: what a learner is told beside the problem.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LearningTerms {
@@ -54,8 +57,7 @@ pub struct LearningTerms {
 impl LearningTerms {
     /// Refuses K outside [1, 2^32) and delta outside (0, 1).
     pub fn new(num_episodes: u64, failure_probability: f64, rule: ConfidenceRule) -> Result<Self> {
-        // Counts are 32-bit: half the memory traffic, and room for 4.29 * 10^9 episodes.
-        let most = Interval::closed(1.0, f64::from(u32::MAX));
+        let most = Interval::closed(1.0, MAX_EPISODES as f64);
         check("num_episodes", num_episodes as f64, most)?;
         check(
             "failure_probability",

@@ -102,9 +102,9 @@ impl<G: StepSignal, K: StepKernel> Job for Recursion<'_, G, K> {
             } else {
                 self.expected.fill(0.0); // no step follows
             }
-            // Now pi_h(a|s) Q_h(s,a), which is zero where a is not taken.
-            for (pair, (part, &probability)) in self.expected.iter_mut().zip(choices).enumerate() {
-                *part = probability * (self.signal.at(step, pair) + *part);
+            self.signal.add_to(step, self.expected); // now Q_h(s,a), where a is taken
+            for (part, &probability) in self.expected.iter_mut().zip(choices) {
+                *part *= probability;
             }
             let mut state = 0;
             each_row(self.expected, shape.num_actions(), |parts| {

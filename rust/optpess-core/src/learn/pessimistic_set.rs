@@ -17,14 +17,15 @@ pub enum PessimisticSet {
 }
 
 impl PessimisticSet {
-    /// The set, given the pessimistic cost of pi0.
+    /// The set, given the pessimistic cost of pi0. A cost that is not a number, which only
+    /// observations too large to add up can make, opens nothing.
     #[must_use]
     #[inline(always)]
     pub fn assess(pessimistic_baseline_cost: f64, margin: &SafetyMargin) -> Self {
-        if pessimistic_baseline_cost >= margin.midpoint() {
-            Self::BaselineOnly
-        } else {
+        if pessimistic_baseline_cost < margin.midpoint() {
             Self::CostBounded
+        } else {
+            Self::BaselineOnly
         }
     }
 }
@@ -43,6 +44,15 @@ mod tests {
         assert_eq!(
             PessimisticSet::assess(0.75_f64.next_down(), &margin),
             PessimisticSet::CostBounded
+        );
+    }
+
+    #[test]
+    fn a_cost_that_is_not_a_number_opens_nothing() {
+        let margin = SafetyMargin::new(1.0, 0.5).unwrap();
+        assert_eq!(
+            PessimisticSet::assess(f64::NAN, &margin),
+            PessimisticSet::BaselineOnly
         );
     }
 }

@@ -45,7 +45,9 @@ impl Turn {
             Stage::Plan => Err(Error::EpisodesExhausted {
                 num_episodes: self.num_episodes,
             }),
-            _ => Err(self.out_of_turn("next_policy")),
+            // An outside engine that failed or was interrupted may be asked again.
+            Stage::AwaitPlan => Ok(()),
+            Stage::Observe => Err(self.out_of_turn("next_policy")),
         }
     }
 

@@ -13,7 +13,7 @@ use crate::model::sparse_rows::{SparseRows, compressed_rows};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
-use crate::vectorised::{Job, dot, dot_rows, sum_and_signs, vectorised};
+use crate::vectorised::{Job, dot, dot_rows, spread_rows, sum_and_signs, vectorised};
 
 /// The two operations that everything exact is made of: an expectation over the next state, and
 /// its transpose.
@@ -308,30 +308,6 @@ fn count_rows(num_states: usize, num_actions: usize, slices: Slices) -> Result<u
         Slices::PerStep(horizon) => horizon,
     };
     Ok(Shape::new(horizon, num_states, num_actions)?.triples())
-}
-
-/// next += mass times row, for each row that has mass, in order. Four rows go together, so that
-/// the targets are read and written once for all of them.
-#[inline(always)]
-fn spread_rows<'a>(rows: impl Iterator<Item = (f64, &'a [f64])>, next: &mut [f64]) {
-    let mut waiting = [(0.0, &[][..]); 4];
-    let mut count = 0;
-    for (mass, row) in rows.filter(|&(mass, _)| mass > 0.0) {
-        waiting[count] = (mass, &row[..next.len()]);
-        count += 1;
-        if count == waiting.len() {
-            let [(m, p), (n, q), (o, r), (u, s)] = waiting;
-            for (state, target) in next.iter_mut().enumerate() {
-                *target = *target + m * p[state] + n * q[state] + o * r[state] + u * s[state];
-            }
-            count = 0;
-        }
-    }
-    for (mass, row) in &waiting[..count] {
-        for (target, probability) in next.iter_mut().zip(*row) {
-            *target += mass * probability;
-        }
-    }
 }
 
 impl StepKernel for Kernel {

@@ -89,9 +89,7 @@ impl<G: StepSignal, K: StepKernel> Job for Induction<'_, G, K> {
                 self.kernel.expect_all(step, next, expected);
             }
             let chosen = &mut self.plan.actions[step * shape.num_states()..];
-            for (pair, quality) in expected.iter_mut().enumerate() {
-                *quality += self.signal.at(step, pair); // now Q_h(s,a)
-            }
+            self.signal.add_to(step, expected); // now Q_h(s,a)
             let mut state = 0;
             each_row(expected, shape.num_actions(), |qualities| {
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);

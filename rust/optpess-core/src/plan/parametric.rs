@@ -116,8 +116,8 @@ impl Parametric {
         problem: &Tradeoff<'_, R, C, K>,
         limit: f64,
     ) -> bool {
-        problem.locate(&mut self.values, &mut self.below);
-        problem.locate(&mut self.values, &mut self.above);
+        let ends = [&mut self.below, &mut self.above];
+        problem.locate_both(&mut self.values, ends);
         self.below.cost <= limit && limit < self.above.cost
     }
 
@@ -126,8 +126,12 @@ impl Parametric {
         problem: &Tradeoff<'_, R, C, K>,
         limit: f64,
     ) -> Result<()> {
+        if self.below.cost <= limit {
+            return Ok(());
+        }
+        problem.solve(Objective::LeastCostAlone, &mut self.values, &mut self.below);
         let least_cost = self.below.cost;
-        if least_cost <= limit || least_cost <= limit + self.cost_rounding(problem, limit) {
+        if least_cost <= limit + self.cost_rounding(problem, limit) {
             Ok(())
         } else {
             Err(Error::Infeasible { least_cost, limit })
@@ -170,19 +174,17 @@ impl Parametric {
         let noise = self.noise();
         while *inductions < MAX_INDUCTIONS {
             let multiplier = self.slope();
-            problem.solve(
-                Objective::Lagrangian(multiplier),
-                &mut self.values,
-                &mut self.trial,
-            );
+            let most = problem.best_for(multiplier, &mut self.values, &mut self.trial);
             *inductions += 1;
             let height = |vertex: &Vertex| vertex.reward - multiplier * vertex.cost;
             let size = |vertex: &Vertex| vertex.reward.abs() + multiplier * vertex.cost.abs();
             let chord = height(&self.below).max(height(&self.above));
-            let uncertain = noise
-                * size(&self.trial)
-                    .max(size(&self.below))
-                    .max(size(&self.above));
+            let size_of_ends = size(&self.below).max(size(&self.above));
+            if most - chord <= noise * size_of_ends {
+                return Ok(multiplier);
+            }
+            problem.locate(&mut self.values, &mut self.trial);
+            let uncertain = noise * size(&self.trial).max(size_of_ends);
             if height(&self.trial) - chord <= uncertain {
                 return Ok(multiplier);
             }

@@ -67,6 +67,8 @@ pub enum Objective {
     Lagrangian(f64),
     /// The least cost and, among policies of that cost, the most reward.
     LeastCost,
+    /// The least cost and nothing else: no width of ties, whose price is a rounding error in the cost.
+    LeastCostAlone,
     /// The most reward and, among policies of that reward, the least cost.
     MostReward,
 }
@@ -118,7 +120,10 @@ pub(crate) struct StepValues {
     objective: [Vec<f64>; 2], // [S], of the Lagrangian
     reward: [Vec<f64>; 2],    // [S]
     cost: [Vec<f64>; 2],      // [S]
+    kept: [Vec<f64>; 2],      // [S], reward and cost from which a second policy is evaluated
     qualities: [Vec<f64>; 2], // [A], first and second criterion of one state
+    /// The expected objective of the next state, for the step at hand.
+    expected: Vec<f64>, // [S, A]
 }
 
 impl StepValues {
@@ -129,7 +134,9 @@ impl StepValues {
             objective: [states()?, states()?],
             reward: [states()?, states()?],
             cost: [states()?, states()?],
+            kept: [states()?, states()?],
             qualities: [actions()?, actions()?],
+            expected: zeros("expected values [S, A]", shape.pairs())?,
         })
     }
 }
@@ -148,18 +155,24 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
     /// Writes the best policy for an objective, and where it lies, into `found`.
     pub(crate) fn solve(&self, objective: Objective, values: &mut StepValues, found: &mut Vertex) {
         match objective {
-            Objective::Lagrangian(multiplier) => vectorised(Lagrangian {
+            Objective::Lagrangian(multiplier) => {
+                self.best_for(multiplier, values, found);
+                self.locate(values, found);
+            }
+            Objective::LeastCost => vectorised(Lexicographic::<_, _, _, true> {
+                tie_width: TIE_WIDTH,
                 problem: self,
-                multiplier,
                 values,
                 found,
             }),
-            Objective::LeastCost => vectorised(Lexicographic::<_, _, _, true> {
+            Objective::LeastCostAlone => vectorised(Lexicographic::<_, _, _, true> {
+                tie_width: 0.0,
                 problem: self,
                 values,
                 found,
             }),
             Objective::MostReward => vectorised(Lexicographic::<_, _, _, false> {
+                tie_width: TIE_WIDTH,
                 problem: self,
                 values,
                 found,
@@ -167,10 +180,52 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
         }
     }
 
+    /// Writes the actions of the best policy for g_r - multiplier g_c into `found` and returns the
+    /// maximum. Where the policy lies is left open: that takes a second pass, which the last induction
+    /// of a search can do without.
+    pub(crate) fn best_for(
+        &self,
+        multiplier: f64,
+        values: &mut StepValues,
+        found: &mut Vertex,
+    ) -> f64 {
+        vectorised(Lagrangian {
+            problem: self,
+            multiplier,
+            values,
+            found,
+        })
+    }
+
     /// Where a given deterministic policy lies.
     pub(crate) fn locate(&self, values: &mut StepValues, vertex: &mut Vertex) {
+        let horizon = self.shape.horizon();
+        self.locate_from(horizon, horizon, values, vertex);
+    }
+
+    /// [`Tradeoff::locate`] for two policies. The ends of a chord differ in few places as a rule; the
+    /// steps at the end of the episode in which they do not are evaluated once for both.
+    pub(crate) fn locate_both(&self, values: &mut StepValues, ends: [&mut Vertex; 2]) {
+        let [first, second] = ends;
+        let (horizon, states) = (self.shape.horizon(), self.shape.num_states());
+        let mut pairs = first.actions.iter().zip(&second.actions);
+        let differing = pairs.rposition(|(a, b)| a != b);
+        let split = differing.map_or(0, |place| place / states + 1);
+        self.locate_from(horizon, split, values, first);
+        if split < horizon {
+            values.reward[0].copy_from_slice(&values.kept[0]);
+            values.cost[0].copy_from_slice(&values.kept[1]);
+        }
+        self.locate_from(split, horizon, values, second);
+    }
+
+    /// Evaluates the steps before `end`, from the values of step `end` in `values`, and keeps those of
+    /// the step `keep`.
+    fn locate_from(&self, end: usize, keep: usize, values: &mut StepValues, vertex: &mut Vertex) {
         vectorised(Locate {
             problem: self,
+            end,
+            keep,
             values,
             vertex,
         });
@@ -211,42 +266,41 @@ struct Lagrangian<'a, 'p, R, C, K> {
 }
 
 impl<R: StepSignal, C: StepSignal, K: StepKernel> Job for Lagrangian<'_, '_, R, C, K> {
-    type Output = ();
+    type Output = f64;
 
     #[inline(always)]
-    fn run(self) {
+    fn run(self) -> f64 {
         let (problem, shape) = (self.problem, self.problem.shape);
         let signal = problem.lagrangian(self.multiplier);
+        let expected = &mut self.values.expected;
+        expected.fill(0.0); // nothing follows the last step
         for step in (0..shape.horizon()).rev() {
-            let last = step + 1 == shape.horizon();
             let (objective, next_objective) = turn!(self.values.objective);
-            let (reward, next_reward) = turn!(self.values.reward);
-            let (cost, next_cost) = turn!(self.values.cost);
+            if step + 1 < shape.horizon() {
+                problem.kernel.expect_all(step, next_objective, expected);
+            }
             let chosen = &mut self.found.actions[step * shape.num_states()..][..shape.num_states()];
-            for (state, choice) in chosen.iter_mut().enumerate() {
+            let futures = expected.chunks_exact(shape.num_actions());
+            for (state, (choice, futures)) in chosen.iter_mut().zip(futures).enumerate() {
+                let first = shape.pair(state, 0);
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);
-                for action in 0..shape.num_actions() {
-                    let pair = shape.pair(state, action);
-                    let mut quality = signal.at(step, pair);
-                    if !last {
-                        quality += problem.kernel.expect(step, pair, next_objective);
-                    }
+                for (action, future) in futures.iter().enumerate() {
+                    let quality = signal.at(step, first + action) + future;
                     if quality > best {
                         (best, best_action) = (quality, action);
                     }
                 }
-                let pair = shape.pair(state, best_action);
                 *choice = best_action as u32;
                 objective[state] = best;
-                (reward[state], cost[state]) = problem.to_go(step, pair, next_reward, next_cost);
             }
         }
-        problem.place(self.values, self.found);
+        problem.initial.expect(&self.values.objective[0])
     }
 }
 
 /// `COST_FIRST`: least cost, then most reward; otherwise most reward, then least cost.
 struct Lexicographic<'a, 'p, R, C, K, const COST_FIRST: bool> {
+    tie_width: f64,
     problem: &'a Tradeoff<'p, R, C, K>,
     values: &'a mut StepValues,
     found: &'a mut Vertex,
@@ -278,7 +332,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel, const COST_FIRST: bool> Job
                     best = best.max(first[action]);
                     magnitude = magnitude.max(first[action].abs());
                 }
-                let acceptable = best - TIE_WIDTH * magnitude;
+                let acceptable = best - self.tie_width * magnitude;
                 let (mut best_second, mut best_action) = (f64::NEG_INFINITY, 0);
                 for action in 0..shape.num_actions() {
                     if first[action] >= acceptable && second[action] > best_second {
@@ -299,6 +353,8 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel, const COST_FIRST: bool> Job
 
 struct Locate<'a, 'p, R, C, K> {
     problem: &'a Tradeoff<'p, R, C, K>,
+    end: usize,
+    keep: usize,
     values: &'a mut StepValues,
     vertex: &'a mut Vertex,
 }
@@ -309,13 +365,18 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Job for Locate<'_, '_, R, C, K
     #[inline(always)]
     fn run(self) {
         let (problem, shape) = (self.problem, self.problem.shape);
-        for step in (0..shape.horizon()).rev() {
+        for step in (0..self.end).rev() {
             let (reward, next_reward) = turn!(self.values.reward);
             let (cost, next_cost) = turn!(self.values.cost);
             for state in 0..shape.num_states() {
                 let action = self.vertex.actions[step * shape.num_states() + state] as usize;
                 let pair = shape.pair(state, action);
                 (reward[state], cost[state]) = problem.to_go(step, pair, next_reward, next_cost);
+            }
+            if step == self.keep {
+                let [kept_reward, kept_cost] = &mut self.values.kept;
+                kept_reward.copy_from_slice(reward);
+                kept_cost.copy_from_slice(cost);
             }
         }
         problem.place(self.values, self.vertex);

@@ -89,13 +89,28 @@ impl<'m> Auditor<'m> {
         optimal_value: f64,
     ) -> Self {
         let (shape, terms) = (learner.shape(), learner.terms());
+        let tightening_delta = tightening_delta(shape, terms.failure_probability());
+        // The bound on lambda counts from the learner's first episode, not from the audit's.
+        let mut sum_of_tightenings = CompensatedSum::default();
+        let mut tightening = None;
+        if let Some(first) = learner
+            .margin()
+            .and_then(|margin| tightening_horizon(shape, &margin, terms.failure_probability()))
+        {
+            for k in 1..=learner.episodes_observed().min(first) {
+                sum_of_tightenings.add(constraint_tightening(k, shape, tightening_delta));
+                if k == first {
+                    tightening = Some((first, sum_of_tightenings.value()));
+                }
+            }
+        }
         Self {
             model,
             optimal_value,
             log_factor: log_factor(shape, terms.num_episodes(), terms.failure_probability()),
-            tightening_delta: tightening_delta(shape, terms.failure_probability()),
-            tightening: None,
-            sum_of_tightenings: CompensatedSum::default(),
+            tightening_delta,
+            tightening,
+            sum_of_tightenings,
             telescoped: CompensatedSum::default(),
             audit: Audit {
                 findings: [Finding::default(); Check::COUNT],

@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::evaluate::occupancy;
 use crate::learn::{Learner, OptPessLp};
 use crate::model::ConstrainedMdp;
+use crate::run::replicate::check_model;
 use crate::table::StepSignal;
 
 /// The episode (from 0) at which Algorithm 1 is expected to leave pi0: the first at which the
@@ -13,6 +14,7 @@ use crate::table::StepSignal;
 /// The forecast takes the true kernel for the empirical one and ignores the spread of the counts; both
 /// matter little by the time the gate opens.
 pub fn gate_forecast(model: &ConstrainedMdp, learner: &OptPessLp) -> Result<Option<u64>> {
+    check_model(model, learner)?;
     let Some(margin) = learner.margin() else {
         return Ok(None);
     };

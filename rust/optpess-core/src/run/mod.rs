@@ -11,4 +11,4 @@ pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Observer, Trace, run_episodes};
 pub use forecast::gate_forecast;
 pub use judge::Judge;
-pub use replicate::{Control, Outcome, Simulation, simulate};
+pub use replicate::{Control, Outcome, Simulation, episodes_left, simulate};

@@ -185,7 +185,22 @@ fn run_one<L: Learner>(
     })
 }
 
+/// How many of its K episodes a learner has not seen yet.
+pub fn episodes_left<L: Learner>(learner: &L) -> u64 {
+    learner.terms().num_episodes() - learner.episodes_observed()
+}
+
 fn check<L: Learner>(model: &ConstrainedMdp, learner: &L, simulation: &Simulation) -> Result<()> {
+    check_model(model, learner)?;
+    let left = episodes_left(learner) as f64;
+    scalar("episodes", simulation.episodes as f64, 1.0, left)?;
+    let count = simulation.replicates.len() as f64;
+    scalar("replicates", count, 1.0, f64::MAX)?;
+    scalar("threads", simulation.threads as f64, 1.0, f64::MAX)
+}
+
+/// Refuses a model that is not one the learner could have been made for.
+pub(crate) fn check_model<L: Learner>(model: &ConstrainedMdp, learner: &L) -> Result<()> {
     let expected = learner.shape().sizes().to_vec();
     let found = model.shape().sizes().to_vec();
     if expected != found {
@@ -196,17 +211,6 @@ fn check<L: Learner>(model: &ConstrainedMdp, learner: &L, simulation: &Simulatio
             found,
         });
     }
-    let scalar = |name, found: f64, low: f64, high: f64| {
-        let allowed = Interval::closed(low, high);
-        if allowed.contains(found) {
-            return Ok(());
-        }
-        Err(Error::OutOfRange {
-            place: Place::scalar(name),
-            found,
-            allowed,
-        })
-    };
     scalar(
         "the model's number of constraints",
         model.costs().len() as f64,
@@ -219,14 +223,17 @@ fn check<L: Learner>(model: &ConstrainedMdp, learner: &L, simulation: &Simulatio
         model.limits()[0],
         limit,
         limit,
-    )?;
-    let left = learner.terms().num_episodes() - learner.episodes_observed();
-    scalar("episodes", simulation.episodes as f64, 1.0, left as f64)?;
-    scalar(
-        "replicates",
-        simulation.replicates.len() as f64,
-        1.0,
-        f64::MAX,
-    )?;
-    scalar("threads", simulation.threads as f64, 1.0, f64::MAX)
+    )
+}
+
+fn scalar(name: &'static str, found: f64, low: f64, high: f64) -> Result<()> {
+    let allowed = Interval::closed(low, high);
+    if allowed.contains(found) {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        place: Place::scalar(name),
+        found,
+        allowed,
+    })
 }

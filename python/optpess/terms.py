@@ -1,0 +1,144 @@
+"""What a learner is told beside the shape, and what it may promise in return."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy.typing as npt
+
+from optpess import _core
+from optpess.exceptions import InvalidInputError
+
+__all__ = [
+    "BoundedViolation",
+    "ConfidenceRule",
+    "CostRadius",
+    "Guarantee",
+    "PaperRadius",
+    "SafeBaseline",
+    "SafetyMargin",
+    "Scaled",
+    "SubGaussianRadius",
+    "Theorem",
+    "ZeroViolation",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Theorem:
+    """The bonus b = (1 + H S) sqrt(Z / N) that the theorems require."""
+
+    def _factor(self) -> float | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """The theorem's bonus times a factor. Voids the guarantee."""
+
+    factor: float
+
+    def _factor(self) -> float | None:
+        return float(self.factor)
+
+
+@dataclass(frozen=True, slots=True)
+class SubGaussianRadius:
+    """A radius for the mean cost of the baseline that is valid for the paper's noise."""
+
+    def _name(self) -> str:
+        return "sub-gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class PaperRadius:
+    """The radius printed in the paper's Appendix E. It under-covers: no guarantee."""
+
+    def _name(self) -> str:
+        return "paper"
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroViolation:
+    """With this probability, no policy deployed in any of the K episodes costs more than the limit,
+    provided Assumptions 2.1 (noise) and 2.2 (the baseline is as safe as stated) hold.
+    """
+
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedViolation:
+    """With this probability, the sum over episodes of (cost - limit) stays below a constant that does
+    not depend on K, provided Assumptions 2.1 (noise) and 2.2 (some policy is that safe) hold.
+    """
+
+    probability: float
+
+
+ConfidenceRule = Theorem | Scaled
+CostRadius = SubGaussianRadius | PaperRadius
+Guarantee = ZeroViolation | BoundedViolation
+
+
+@dataclass(frozen=True, slots=True)
+class SafetyMargin:
+    """A cost limit and a safe cost strictly below it.
+
+    Example:
+        >>> import optpess as op
+        >>> op.SafetyMargin(cost_limit=1.0, safe_cost=0.25)
+        SafetyMargin(cost_limit=1.0, safe_cost=0.25)
+        >>> try:
+        ...     op.SafetyMargin(cost_limit=1.0, safe_cost=1.0)
+        ... except op.NoSafetyMarginError as error:
+        ...     print(str(error).split(";")[0])
+        the safe cost 1 is not below the limit 1
+    """
+
+    cost_limit: float
+    safe_cost: float
+
+    def __post_init__(self) -> None:
+        _core.check_margin(float(self.cost_limit), float(self.safe_cost))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SafeBaseline:
+    """A policy ``[H, S, A]`` that is known to cost at most the margin's safe cost.
+
+    :meth:`estimated` is for a policy known to be strictly safe, but not how safe.
+    """
+
+    policy: npt.ArrayLike
+    margin: SafetyMargin | None
+    _cost_limit: float | None = None
+    _radius: CostRadius = SubGaussianRadius()
+
+    def __post_init__(self) -> None:
+        if self.margin is None and self._cost_limit is None:
+            raise InvalidInputError(
+                "a SafeBaseline needs a margin; for a cost to be estimated, use SafeBaseline.estimated"
+            )
+
+    @classmethod
+    def estimated(
+        cls,
+        policy: npt.ArrayLike,
+        cost_limit: float,
+        *,
+        radius: CostRadius = SubGaussianRadius(),  # noqa: B008 - frozen
+    ) -> SafeBaseline:
+        """A policy whose cost is to be estimated first, by playing it (the paper's Appendix E).
+
+        Half of the learner's failure probability is spent on the estimate.
+        """
+        return cls(policy, None, float(cost_limit), radius)
+
+    @property
+    def cost_limit(self) -> float:
+        """The limit."""
+        if self.margin is not None:
+            return float(self.margin.cost_limit)
+        assert self._cost_limit is not None
+        return self._cost_limit

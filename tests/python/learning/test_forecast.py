@@ -1,0 +1,61 @@
+"""What is expected of a run before it is run, against what happens."""
+
+import numpy as np
+import optpess as op
+import pytest
+
+from learning import cases
+
+PAIR = op.zoo.pair()
+
+
+def test_the_baseline_is_left_when_it_was_forecast_within_a_tenth():
+    episodes = 200_000
+    learner = cases.optpess_lp(PAIR, episodes)
+    forecast = op.forecast(PAIR, learner)
+    run = cases.run_of(PAIR, learner, replicates=4)
+    assert 0 < forecast.leaves_baseline < episodes
+    np.testing.assert_allclose(run.first_planned, forecast.leaves_baseline, rtol=0.1)
+    assert forecast.tightening_horizon is None
+    assert 0 < forecast.seconds < 3600
+
+
+def test_a_run_that_cannot_leave_the_baseline_says_so_beforehand():
+    learner = cases.optpess_lp(PAIR, 1000)
+    assert op.forecast(PAIR, learner).leaves_baseline is None
+    expected = "expected to play the baseline in all 1000 episodes.*not within K.*optpess.forecast"
+    with pytest.warns(UserWarning, match=expected):
+        run = cases.run_of(PAIR, learner)
+    assert run.baseline_episodes[0] == 1000
+
+
+def test_a_part_of_a_run_that_ends_before_the_gate_opens_says_so():
+    learner = cases.optpess_lp(PAIR, 200_000)
+    leaves = op.forecast(PAIR, learner).leaves_baseline
+    with pytest.warns(UserWarning, match=f"at episode {leaves}"):
+        cases.run_of(PAIR, learner, episodes=100)
+
+
+def test_what_has_been_played_already_counts_towards_the_forecast():
+    # The warning once compared the gate's episode with the episodes still to come.
+    learner = cases.optpess_lp(PAIR, 2000, confidence=op.Scaled(0.1))
+    leaves = op.forecast(PAIR, learner).leaves_baseline
+    assert 200 < leaves < 1500
+    trace = cases.run_of(PAIR, learner, trace=True).traces[0]
+    cases.fed(learner, trace, leaves - 50)
+    run = cases.run_of(PAIR, learner, episodes=200)  # a warning would be an error
+    assert run.baseline_episodes[0] < 200
+
+
+def test_the_forecast_of_primal_dual_is_its_tightening_horizon():
+    forecast = op.forecast(PAIR, cases.primal_dual(PAIR, 10_000))
+    assert forecast.leaves_baseline is None
+    assert forecast.tightening_horizon > 100_000
+    assert forecast.seconds > 0
+
+
+def test_an_estimated_safe_cost_is_not_forecast_and_not_warned_about():
+    baseline = op.SafeBaseline.estimated(cases.always_first(PAIR), 0.6)
+    learner = cases.optpess_lp(PAIR, 100, baseline=baseline)
+    assert op.forecast(PAIR, learner).leaves_baseline is None
+    assert cases.run_of(PAIR, learner).baseline_episodes[0] == 100

@@ -1,0 +1,112 @@
+"""Every estimate and every biased signal, against the formulas written out again."""
+
+import numpy as np
+import optpess as op
+import pytest
+from optpess import _core
+
+from learning import cases, paper
+
+EPISODES = 400
+RULES = {"theorem": (op.Theorem(), 1.0), "scaled": (op.Scaled(0.02), 0.02)}
+NOISES = {"whole": op.Bernoulli(), "real": op.Gaussian(0.5)}
+
+
+@pytest.fixture(scope="module", params=NOISES)
+def experience(request):
+    """A model, and the trace of a run that leaves the baseline."""
+    model = cases.market(NOISES[request.param])
+    learner = cases.optpess_lp(model, EPISODES, confidence=op.Scaled(0.02))
+    return model, cases.run_of(model, learner, trace=True).traces[0]
+
+
+@pytest.mark.parametrize("make", [cases.optpess_lp, cases.primal_dual])
+@pytest.mark.parametrize("count", [0, 1, 37, EPISODES])
+def test_estimates_are_plain_averages_and_zero_where_nothing_was_seen(experience, make, count):
+    model, trace = experience
+    learner = cases.fed(make(model, EPISODES), trace, count)
+    expected = paper.averages(model.shape, *cases.seen(trace, count))
+    visits, counts, transitions, rewards, costs = expected
+    found = learner.estimates
+    np.testing.assert_array_equal(found.visits, visits)
+    np.testing.assert_array_equal(found.transition_counts, counts)
+    # Counts are whole numbers and each average is one division: the same bits.
+    np.testing.assert_array_equal(found.transitions, transitions)
+    np.testing.assert_allclose(found.rewards, rewards, rtol=1e-14, atol=1e-15)
+    np.testing.assert_allclose(found.costs, costs, rtol=1e-14, atol=1e-15)
+    assert found.visits.sum() == count * model.shape.horizon
+    unseen = visits == 0
+    for table in (found.rewards, found.costs, found.transitions, found.transition_counts):
+        assert not table[unseen].any()
+    assert not found.transition_counts[-1].any()
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("count", [0, 1, 37, EPISODES])
+def test_the_signals_of_optpess_lp_are_the_papers(experience, rule, count):
+    model, trace = experience
+    confidence, factor = RULES[rule]
+    learner = cases.optpess_lp(model, EPISODES, confidence=confidence)
+    cases.fed(learner, trace, count)
+    known = learner.estimates
+    terms = (known.visits, model.shape, EPISODES, cases.DELTA)
+    margin = (learner.cost_limit, learner.safe_cost)
+    np.testing.assert_allclose(known.bonus, paper.bonus(*terms, factor), rtol=1e-13)
+    pessimistic = known.costs + paper.bonus(*terms, factor)
+    np.testing.assert_allclose(learner.signals.cost, pessimistic, rtol=1e-13)
+    scale = factor * paper.reward_scale(model.shape, margin)
+    np.testing.assert_allclose(learner.signals.reward, known.rewards + scale * paper.beta(*terms))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("count", [0, 1, 37, EPISODES])
+def test_the_signals_of_primal_dual_are_the_papers(experience, rule, count):
+    model, trace = experience
+    confidence, factor = RULES[rule]
+    learner = cases.primal_dual(model, EPISODES, confidence=confidence)
+    cases.fed(learner, trace, count)
+    known = learner.estimates
+    bonus = paper.bonus(known.visits, model.shape, EPISODES, cases.DELTA, factor)
+    np.testing.assert_allclose(learner.signals.reward, known.rewards + bonus, rtol=1e-13)
+    np.testing.assert_allclose(learner.signals.cost, known.costs - bonus, rtol=1e-13)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 2, 2), (6, 3, 2), (10, 10, 4)])
+def test_alpha_r_is_the_bonus_times_one_plus_four_horizons_over_the_margin(shape):
+    H, S, _ = shape
+    for limit, safe_cost in [(0.5, 0.0), (0.6, 0.135), (1.0, 0.999)]:
+        product = (1 + 4 * H / (limit - safe_cost)) * (1 + H * S)
+        assert paper.reward_scale(shape, (limit, safe_cost)) == pytest.approx(product, rel=1e-13)
+
+
+@pytest.mark.parametrize("num_episodes", [1, 1000, 2**32 - 1])
+@pytest.mark.parametrize("delta", [1e-9, 0.05, 0.999])
+def test_the_log_factor_is_the_papers(num_episodes, delta):
+    model = cases.market()
+    expected = paper.log_factor(model.shape, num_episodes, delta)
+    for make in (cases.optpess_lp, cases.primal_dual):
+        learner = make(model, num_episodes, failure_probability=delta)
+        assert learner._inner.log_factor == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.99])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (1, 1, 2), (1, 2, 1)])
+def test_the_tightening_horizon_is_the_first_episode_from_which_the_tightening_is_small(shape, delta):
+    limit, safe_cost = 1.0, 0.0
+    found = _core.tightening_horizon(shape, limit, safe_cost, delta)
+    assert found is not None
+    last = 2 * found
+    small = [paper.tightening(k, shape, delta) <= (limit - safe_cost) / 2 for k in range(1, last)]
+    assert found == 1 + small.index(True)
+    assert all(small[found - 1 :])
+
+
+def test_the_state_after_the_last_step_changes_nothing():
+    model = cases.market()
+    learners = [cases.optpess_lp(model, 5) for _ in range(2)]
+    for learner in learners:
+        learner.next_policy()
+    rest = ([0, 1, 1], [0.5, 0.25, 1.0], [0.0, 0.5, 1.0])
+    learners[0].observe([0, 1, 2], *rest)
+    learners[1].observe([0, 1, 2, 1], *rest)
+    assert cases.stored(learners[0]) == cases.stored(learners[1])

@@ -1,0 +1,90 @@
+"""What planners refuse, and what the refusal says."""
+
+import numpy as np
+import optpess as op
+import pytest
+from hypothesis import given, settings
+from optpess import zoo
+from support import healthy
+
+from planning import linear_program
+from planning.instances import instances
+
+
+@settings(max_examples=60, derandomize=True, deadline=None, database=None)
+@given(instances(limits=("least",)))
+def test_an_unattainable_limit_is_refused_with_the_least_attainable_cost(instance):
+    unit = instance.cost_sizes[0]
+    least = linear_program.least_cost(instance)
+    limit = instance.limits - 1e-3 * unit
+    for engine in ("parametric", "highs"):
+        with pytest.raises(op.InfeasibleError) as caught:
+            instance.solve(engine, limit)
+        assert abs(caught.value.least_cost - least) <= 1e-9 * max(unit, abs(least))
+
+
+def test_limits_that_exclude_each_other_are_refused_by_both_engines():
+    # One state, two actions: each action has one of the costs, so both costs cannot be below 1/2.
+    costs = np.array([[[[1.0, 0.0]]], [[[0.0, 1.0]]]])
+    model = op.CMDP(np.ones((1, 1, 2, 1)), np.ones((1, 1, 2)), costs, [0.4, 0.4], [1.0])
+    for engine in ("highs", "columns"):
+        with pytest.raises(op.InfeasibleError) as caught:
+            op.solve(model, engine)
+        assert caught.value.least_cost is None  # 0 for each alone, which would mislead
+
+
+def test_a_time_limit_that_is_too_short_stops_the_linear_program_by_name():
+    model = zoo.garnet(60, 5, 20, successors=5, seed=0)
+    with pytest.raises(op.SolverError, match="Time limit"):
+        op.solve(model, "highs", time_limit=1e-6)
+
+
+def test_a_time_limit_counts_for_each_solve():
+    model = zoo.media()
+    first = op.solve(model, "highs", time_limit=60.0)
+    assert op.solve(model, "highs", time_limit=60.0).value == pytest.approx(first.value, abs=1e-12)
+
+
+def test_an_unknown_engine_is_refused_by_name():
+    with pytest.raises(op.InvalidInputError, match="'simplex'"):
+        op.solve(zoo.pair(), "simplex")
+
+
+def test_column_generation_is_not_offered_for_bare_signals():
+    model = zoo.pair()
+    arguments = (model.rewards, model.costs, model.transitions, model.initial, 0.6)
+    with pytest.raises(op.InvalidInputError, match="'columns'"):
+        op.solve_signals(*arguments, "columns")
+
+
+def test_the_parametric_engine_and_the_frontier_refuse_two_constraints():
+    model = healthy.model(costs=np.stack([healthy.COSTS] * 2), cost_limit=[1.0, 1.0])
+    with pytest.raises(op.InvalidInputError, match="2 constraints"):
+        op.solve(model, "parametric")
+    with pytest.raises(op.InvalidInputError, match="2 constraints"):
+        op.frontier(model)
+
+
+@pytest.mark.parametrize("limit", [np.nan, np.inf, [0.5, 0.5], []])
+@pytest.mark.parametrize("engine", [None, "parametric", "highs", "columns"])
+def test_a_limit_that_is_no_finite_number_is_refused(limit, engine):
+    with pytest.raises(op.InvalidInputError, match="cost_limit"):
+        op.solve(zoo.pair(), engine, cost_limit=limit)
+
+
+@pytest.mark.parametrize("engine", ["parametric", "highs"])
+@pytest.mark.parametrize("which", ["reward", "costs"])
+def test_signals_that_are_not_finite_are_refused(engine, which):
+    model = zoo.pair()
+    signals = {"reward": model.rewards.copy(), "costs": model.costs.copy()}
+    signals[which].flat[3] = np.nan
+    with pytest.raises(op.InvalidInputError):
+        op.solve_signals(
+            signals["reward"], signals["costs"], model.transitions, model.initial, 0.6, engine
+        )
+
+
+def test_signals_of_different_shapes_are_refused():
+    model = zoo.pair()
+    with pytest.raises(op.InvalidInputError, match="shape"):
+        op.solve_signals(model.rewards, model.costs[:, :1], model.transitions, model.initial, 0.6)

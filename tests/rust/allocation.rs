@@ -1,0 +1,73 @@
+//! A solver that is re-used allocates nothing. In a binary of its own, because it replaces the allocator.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use optpess_core::model::{InitialDistribution, Kernel, Slices};
+use optpess_core::plan::{Parametric, Tradeoff};
+use optpess_core::shape::Shape;
+use optpess_core::table::Signal;
+
+thread_local! {
+    /// Of this thread alone: the harness allocates in others whenever it likes.
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, with a count.
+struct Counting;
+
+// SAFETY: every call is passed on unchanged to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+#[test]
+fn a_solver_that_is_used_again_allocates_nothing() {
+    let (horizon, states, actions) = (5, 4, 3);
+    let shape = Shape::new(horizon, states, actions).unwrap();
+    let rows = vec![0.25; shape.triples() * states];
+    let kernel = Kernel::dense(states, actions, Slices::PerStep(horizon), rows).unwrap();
+    let initial = InitialDistribution::new(states, vec![0.25; states]).unwrap();
+    let signal = |phase: usize| {
+        let entry = |index: usize| 0.5 + 0.5 * ((index * 13 + phase) as f64).sin();
+        Signal::new("signal", shape, (0..shape.triples()).map(entry).collect()).unwrap()
+    };
+    let signals: Vec<[Signal; 2]> = (0..20)
+        .map(|copy| [signal(copy), signal(5 * copy + 2)])
+        .collect();
+    let mut solver = Parametric::new(shape).unwrap();
+    let mut solved = 0;
+    let before = ALLOCATIONS.get();
+    for round in 0..3 {
+        for [reward, cost] in &signals {
+            let problem = Tradeoff {
+                shape,
+                reward,
+                cost,
+                kernel: &kernel,
+                initial: &initial,
+            };
+            if round == 1 {
+                solver.forget();
+            }
+            solved += usize::from(solver.solve(&problem, 2.5).is_ok());
+            // Refusals are part of daily life too.
+            solved += usize::from(solver.solve(&problem, -1.0).is_err());
+        }
+    }
+    let after = ALLOCATIONS.get();
+    assert_eq!(solved, 3 * 2 * signals.len());
+    assert_eq!(after - before, 0);
+}

@@ -1,0 +1,204 @@
+//! The chord method against every deterministic policy there is, against itself from another start, and
+//! against the golden optima.
+
+use optpess_core::error::Error;
+use optpess_core::evaluate::evaluate;
+use optpess_core::model::Kernel;
+use optpess_core::plan::{Parametric, Tradeoff, frontier, solve_exactly};
+use optpess_core::policy::MarkovPolicy;
+use optpess_core::shape::Shape;
+use optpess_core::table::Signal;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::instances::load_all;
+use crate::problems::{Problem, distribution, kernel_rows, problems};
+
+/// Reward and cost of a small problem: real numbers, or integers with many ties.
+fn small_problems() -> impl Strategy<Value = Problem> {
+    let sizes = (1..=3_usize, 1..=2_usize, 1..=2_usize, any::<bool>());
+    sizes.prop_flat_map(|(horizon, states, actions, stochastic)| {
+        let shape = Shape::new(horizon, states, actions).unwrap();
+        let numbers = || {
+            let integers = (-2..=2_i8).prop_map(f64::from);
+            prop_oneof![
+                vec(integers, shape.triples()),
+                vec(-1.0..1.0_f64, shape.triples())
+            ]
+        };
+        (
+            kernel_rows(shape.triples(), states, stochastic),
+            [numbers(), numbers()],
+            distribution(states),
+        )
+            .prop_map(move |(rows, signals, initial)| Problem {
+                shape,
+                initial: optpess_core::model::InitialDistribution::new(states, initial).unwrap(),
+                kernels: [rows.clone(), rows],
+                signals: signals.map(|data| Signal::new("signal", shape, data).unwrap()),
+                policies: vec![],
+                weights: vec![],
+            })
+    })
+}
+
+fn tradeoff<'a>(problem: &'a Problem, kernel: &'a Kernel) -> Tradeoff<'a, Signal, Signal, Kernel> {
+    Tradeoff {
+        shape: problem.shape,
+        reward: &problem.signals[0],
+        cost: &problem.signals[1],
+        kernel,
+        initial: &problem.initial,
+    }
+}
+
+/// (cost, reward) of every deterministic policy.
+fn all_points(problem: &Problem, kernel: &Kernel) -> Vec<(f64, f64)> {
+    let [horizon, states, actions] = problem.shape.sizes();
+    let places = horizon * states;
+    (0..actions.pow(places as u32))
+        .map(|number| {
+            let digit = |place: usize| (number / actions.pow(place as u32) % actions) as u32;
+            let choices: Vec<u32> = (0..places).map(digit).collect();
+            let policy = MarkovPolicy::deterministic(problem.shape, &choices).unwrap();
+            let value = |which: usize| {
+                evaluate(&policy, &problem.signals[which], kernel, &problem.initial).unwrap()
+            };
+            (value(1), value(0))
+        })
+        .collect()
+}
+
+/// The best reward of a mixture of two policies that costs at most `limit`: every pair is tried.
+fn best_by_force(points: &[(f64, f64)], limit: f64) -> f64 {
+    let mut best = f64::NEG_INFINITY;
+    for &(cost, reward) in points.iter().filter(|point| point.0 <= limit) {
+        best = best.max(reward);
+        for &(dear, more) in points.iter().filter(|point| point.0 > limit) {
+            let weight = (limit - cost) / (dear - cost);
+            best = best.max((1.0 - weight) * reward + weight * more);
+        }
+    }
+    best
+}
+
+fn extremes(points: &[(f64, f64)]) -> (f64, f64) {
+    let costs = points.iter().map(|point| point.0);
+    costs.fold((f64::INFINITY, f64::NEG_INFINITY), |ends, cost| {
+        (ends.0.min(cost), ends.1.max(cost))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_plan_is_the_best_mixture_of_all_deterministic_policies(
+        problem in small_problems(), place in 0.0..1.2_f64, sparse: bool,
+    ) {
+        let kernel = problem.kernel(0, sparse);
+        let points = all_points(&problem, &kernel);
+        let (least, most) = extremes(&points);
+        // Rounding may decide at the least cost itself; a hair above it nothing is in doubt.
+        let limit = least + 1e-9 + place * (most - least);
+        let plan = solve_exactly(&tradeoff(&problem, &kernel), limit).unwrap();
+        let best = best_by_force(&points, limit);
+        let width = 1e-11 + 1e-12 * plan.multiplier;
+        prop_assert!((plan.value - best).abs() <= width, "{} against {best}", plan.value);
+        prop_assert!(plan.certificate.cost <= limit);
+        prop_assert!(plan.bound >= best - 1e-11 && plan.bound - plan.value <= width);
+    }
+
+    #[test]
+    fn the_frontier_is_the_envelope_of_all_deterministic_policies(problem in small_problems()) {
+        let kernel = problem.dense(0);
+        let points = all_points(&problem, &kernel);
+        let vertices = frontier(&tradeoff(&problem, &kernel), 1000).unwrap();
+        let (least, _) = extremes(&points);
+        let best = points.iter().fold(f64::NEG_INFINITY, |best, point| best.max(point.1));
+        prop_assert!((vertices[0].0 - least).abs() <= 1e-12);
+        prop_assert!((vertices[vertices.len() - 1].1 - best).abs() <= 1e-12);
+        for &(cost, reward) in &vertices {
+            let forced = best_by_force(&points, cost + 1e-13);
+            prop_assert!((forced - reward).abs() <= 1e-9, "{forced} at {cost}, not {reward}");
+        }
+        for pair in vertices.windows(2) {
+            let middle = (pair[0].0.midpoint(pair[1].0), pair[0].1.midpoint(pair[1].1));
+            prop_assert!((best_by_force(&points, middle.0) - middle.1).abs() <= 1e-11);
+        }
+    }
+
+    #[test]
+    fn what_no_policy_attains_is_refused_with_the_least_attainable_cost(problem in small_problems()) {
+        let kernel = problem.dense(0);
+        let (least, _) = extremes(&all_points(&problem, &kernel));
+        let mut solver = Parametric::new(problem.shape).unwrap();
+        let refused = solver.solve(&tradeoff(&problem, &kernel), least - 1e-3);
+        let Err(Error::Infeasible { least_cost, .. }) = refused else {
+            return Err(TestCaseError::fail(format!("{refused:?}")));
+        };
+        prop_assert!((least_cost - least).abs() <= 1e-12);
+    }
+
+    #[test]
+    fn a_start_from_the_last_answer_changes_nothing(
+        problem in problems(), place in 0.05..0.95_f64, shifts in vec(-0.5..0.5_f64, 12),
+    ) {
+        let kernel = problem.dense(0);
+        let shape = problem.shape;
+        let mut warm = Parametric::new(shape).unwrap();
+        let [reward, cost] = [0, 1].map(|which| problem.signals[which].data().to_vec());
+        for (round, shift) in shifts.iter().enumerate() {
+            let moved = |data: &[f64], phase: usize| {
+                let shifted = data.iter().enumerate().map(|(index, entry)| {
+                    entry + shift * ((index * 7 + phase) as f64).sin()
+                });
+                Signal::new("signal", shape, shifted.collect()).unwrap()
+            };
+            let (reward, cost) = (moved(&reward, round), moved(&cost, 3 * round + 1));
+            let posed = Tradeoff {
+                shape, reward: &reward, cost: &cost, kernel: &kernel, initial: &problem.initial,
+            };
+            let mut cold = Parametric::new(shape).unwrap();
+            let dearest = cold.solve(&posed, f64::MAX).unwrap().cost;
+            let Err(Error::Infeasible { least_cost, .. }) = cold.solve(&posed, -1e9) else {
+                unreachable!("no policy costs so little");
+            };
+            let limit = least_cost + place * (dearest - least_cost).max(0.0) + 1e-9;
+            cold.forget();
+            let answers = [cold.solve(&posed, limit).unwrap(), warm.solve(&posed, limit).unwrap()];
+            let size = answers[0].value.abs().max(1.0);
+            prop_assert!((answers[0].value - answers[1].value).abs() <= 1e-11 * size, "{answers:?}");
+            prop_assert!(answers[1].cost <= limit + 1e-11 * limit.abs().max(1.0));
+        }
+    }
+}
+
+#[test]
+fn golden_optima_are_found_in_every_form_of_storage() {
+    for instance in load_all() {
+        let known = &instance.constrained;
+        for (form, kernel) in instance.kernels() {
+            for (reward, cost) in instance
+                .reward_signals()
+                .iter()
+                .zip(&instance.cost_signals())
+            {
+                let problem = Tradeoff {
+                    shape: instance.shape,
+                    reward,
+                    cost,
+                    kernel: &kernel,
+                    initial: &instance.initial,
+                };
+                let plan = solve_exactly(&problem, instance.limit).unwrap();
+                let name = format!("{}, {form}", instance.name);
+                assert!((plan.value - known.value).abs() < 1e-14, "{name}: {plan:?}");
+                assert!((plan.certificate.cost - known.cost).abs() < 1e-14, "{name}");
+                assert!((plan.multiplier - known.multiplier).abs() < 1e-13, "{name}");
+                assert!((plan.bound - known.value).abs() < 1e-13, "{name}");
+                assert!(plan.certificate.slack() >= 0.0, "{name}");
+            }
+        }
+    }
+}
