@@ -7,7 +7,7 @@ expected.
 from __future__ import annotations
 
 import errno
-import secrets
+import os
 import struct
 import tokenize
 import zipfile
@@ -63,7 +63,7 @@ def save_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
     reading it can allocate.
     """
     target = Path(path)
-    part = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    part = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
         with part.open("xb") as file:
             np.savez(file, allow_pickle=False, **arrays)

@@ -98,7 +98,7 @@ fn watched<T: Send>(
                 });
                 if let Err(interruption) = looked {
                     control.stop.store(true, Ordering::Relaxed);
-                    let _ = receiver.recv(); // the workers stop within a thousand episodes
+                    let _ = receiver.recv(); // the workers stop after their episode
                     return Err(interruption);
                 }
             }

@@ -32,7 +32,8 @@ impl<L: Learner> Observer<L> for () {
     fn absorbed(&mut self, _: &L, _: &Trajectory) {}
 }
 
-/// How many episodes pass between two looks at the stop flag.
+/// How many episodes pass between two reports of progress. The stop flag is read at every episode: one
+/// load, and an episode of a large problem takes long enough for a user to notice a thousand of them.
 const BREATH: u64 = 1024;
 
 /// Plays `episodes` episodes of the learner against the model.
@@ -53,9 +54,9 @@ pub fn run_episodes<L: Learner>(
             control
                 .episodes_done
                 .fetch_add(BREATH.min(episodes - episode), Ordering::Relaxed);
-            if control.stop.load(Ordering::Relaxed) {
-                return Err(Error::Interrupted);
-            }
+        }
+        if control.stop.load(Ordering::Relaxed) {
+            return Err(Error::Interrupted);
         }
         let deployment = learner.next_policy()?;
         environment.rollout(learner.policy(), streams, &mut seen);
