@@ -40,7 +40,7 @@ test-rust: $(READY) ## unit, golden, property and doc tests of the core (2 min /
 test-python: build ## Python tests, without the slow statistical ones (2 min / 30 s)
 	$(PYTEST) -n 2 -q -m "not slow" $(PYTEST_ARGS)
 
-test-slow: build ## only the slow statistical tests (minutes)
+test-slow: build ## only the slow statistical tests, at the paper's constants (5 min)
 	$(PYTEST) -n 2 -q -m slow $(PYTEST_ARGS)
 
 lint: build ## formatting, clippy, ruff, mypy, stubs against the built module (3 min / 20 s)
@@ -63,9 +63,10 @@ wheel-test: $(READY) ## build a wheel, test it alone in an empty environment (3 
 docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
 	$(PYTEST) -q tests/python/docs
 
-bench: build ## time the Rust kernels, then calls from Python against NumPy (minutes)
+bench: build ## time the Rust kernels, then calls from Python against NumPy, SciPy and HiGHS (minutes)
 	cargo bench --workspace
 	$(BIN)/python benches/python/evaluate.py
+	$(BIN)/python benches/python/plan.py
 
 experiments: build ## the runs of docs/learning.md at the paper's constants (30 min)
 	$(BIN)/python experiments/theorem_constants.py
