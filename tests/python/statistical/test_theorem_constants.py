@@ -1,11 +1,11 @@
 """Both algorithms at the paper's constants, long enough for the theorems to show.
 
-The guarantees fail with probability at most delta = 0.05 a replicate. With n replicates, more violating ones
-than the (1 - 1e-6)-quantile of Binomial(n, 0.05) would be evidence against the code; the bonuses are so
-large that none is ever seen, so the tests ask for none. What they would detect: any mistake that makes even one
-of 8 x 10^7 deployed policies unsafe, a regret that grows faster than K^0.75 over the last decade, a weak
-violation that comes back after it was paid off. `make experiments` does the same with 100 replicates and
-commits what it found.
+The guarantees fail with probability at most delta = 0.05 a replicate. With n replicates, more violating
+ones than the (1 - 1e-6)-quantile of Binomial(n, 0.05) would be evidence against the code; the bonuses
+are so large that none is ever seen, so the tests ask for none. What they would detect: any mistake that
+makes even one of 8 x 10^7 deployed policies unsafe, a regret that grows faster than K^0.75 over the last
+decade, a weak violation that comes back after it was paid off. `make experiments` does the same with 100
+replicates and commits what it found.
 """
 
 import numpy as np
