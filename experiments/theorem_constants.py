@@ -62,8 +62,8 @@ PARTS: dict[str, tuple[Any, Any, int]] = {
     "pair, OptPess-LP": (op.zoo.pair, lambda _: pair_lp(10**7), 100),
     "pair, OptPess-PrimalDual": (op.zoo.pair, lambda _: pair_primal_dual(10**8), 4),
     "ring, OptPess-LP": (op.zoo.ring, lambda model: field_lp(model, 10**6), 8),
-    "inventory, OptPess-LP": (op.zoo.inventory, lambda model: field_lp(model, 6 * 10**6), 4),
-    "media, OptPess-LP": (op.zoo.media, lambda model: field_lp(model, 3 * 10**7), 2),
+    "inventory, OptPess-LP": (op.zoo.inventory, lambda model: field_lp(model, 5 * 10**6), 4),
+    "media, OptPess-LP": (op.zoo.media, lambda model: field_lp(model, 2 * 10**7), 2),
 }
 
 
