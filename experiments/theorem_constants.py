@@ -138,7 +138,7 @@ def write_table(results: dict[str, Any]) -> None:
     rows = [
         "# Runs at the paper's constants",
         "",
-        "Written by `make experiments`; read with [learning.md](learning.md). Ranges are over replicates.",
+        "Written by `make experiments`; read with [learning.md](learning.md). Ranges: over replicates.",
         "Every deployed policy was judged exactly against the true model.",
         "",
         "| run | episodes | replicates | promise | leaves the baseline at | forecast "
