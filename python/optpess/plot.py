@@ -64,8 +64,8 @@ def _draw(axis: Any, runs: Mapping[str, Run], name: str) -> None:
     # The curves span decades, but a violation of exactly zero must be visible as such.
     axis.set_yscale("symlog", linthresh=1.0)
     if lowest >= 0.0:
-        top = axis.get_ylim()[1]
-        axis.set_ylim(-0.08, top)
+        # Curves that are zero throughout get a scale on which zero looks like zero.
+        axis.set_ylim(-0.08, max(axis.get_ylim()[1], 1.5))
 
 
 def _any_multiplier(runs: Mapping[str, Run]) -> bool:
