@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Place, Result};
 use crate::shape::Shape;
 use crate::table::zeros;
-use crate::vectorised::{each_row, sum_and_signs};
+use crate::vectorised::{Job, each_row, sum_and_signs, vectorised};
 
 /// How far the sum of a row of probabilities may be from 1.
 pub const SUM_TOLERANCE: f64 = 1e-9;
@@ -54,6 +54,26 @@ pub fn check_distribution(row: &[f64], place: impl Fn(Option<usize>) -> Place) -
     }
 }
 
+/// Whether every row is a distribution.
+struct AllDistributions<'a> {
+    rows: &'a [f64],
+    num_actions: usize,
+}
+
+impl Job for AllDistributions<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let mut healthy = sum_and_signs(self.rows).1;
+        each_row(self.rows, self.num_actions, |row| {
+            let sum = row.iter().fold(0.0, |sum, p| sum + p);
+            healthy &= (sum - 1.0).abs() <= SUM_TOLERANCE;
+        });
+        healthy
+    }
+}
+
 /// A randomised Markov policy pi_h(a|s).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MarkovPolicy {
@@ -85,12 +105,8 @@ impl MarkovPolicy {
         }
         let num_actions = shape.num_actions();
         // The usual case in two short passes; the loop below finds out what is wrong, and where.
-        let mut healthy = sum_and_signs(&data).1;
-        each_row(&data, num_actions, |row| {
-            let sum = row.iter().fold(0.0, |sum, p| sum + p);
-            healthy &= (sum - 1.0).abs() <= SUM_TOLERANCE;
-        });
-        if healthy {
+        let rows = &data;
+        if vectorised(AllDistributions { rows, num_actions }) {
             return Ok(Self { shape, data });
         }
         for (row, probabilities) in data.chunks_exact(num_actions).enumerate() {

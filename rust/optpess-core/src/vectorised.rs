@@ -169,9 +169,28 @@ pub(crate) fn each_row(data: &[f64], width: usize, mut visit: impl FnMut(&[f64])
 }
 
 /// Whether every entry is finite, without stopping early, which is faster on healthy data.
-#[inline(always)]
 pub(crate) fn all_finite(x: &[f64]) -> bool {
-    x.iter().fold(true, |all, entry| all & entry.is_finite())
+    vectorised(AllFinite(x))
+}
+
+struct AllFinite<'a>(&'a [f64]);
+
+impl Job for AllFinite<'_> {
+    type Output = bool;
+
+    /// Zero times a number is zero, and NaN only for NaN and the infinities; sums keep a NaN.
+    #[inline(always)]
+    fn run(self) -> bool {
+        const LANES: usize = 8;
+        let (body, rest) = self.0.as_chunks::<LANES>();
+        let mut sums = [0.0_f64; LANES];
+        for chunk in body {
+            for lane in 0..LANES {
+                sums[lane] += chunk[lane] * 0.0;
+            }
+        }
+        sums.iter().chain(rest).all(|entry| entry.is_finite())
+    }
 }
 
 /// The sum of x, in the order of [`dot`], and whether every entry has its sign bit clear; a row of

@@ -153,7 +153,6 @@ impl<K: StepKernel> Job for Flow<'_, K> {
                 }
             }
             if step + 1 < shape.horizon() {
-                self.arrivals.fill(0.0);
                 self.kernel.spread_all(step, masses, &mut self.arrivals);
             }
         }

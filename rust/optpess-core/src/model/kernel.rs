@@ -4,44 +4,19 @@
 //! The slice of the last step, h = H-1, is never used by any value: an episode ends there. It is
 //! stored as given and never looked at, so it may hold anything.
 
+mod incoming;
 mod strips;
 
+use incoming::Incoming;
 use strips::Strips;
 
 use crate::error::{Error, Place, Result};
+use crate::model::StepKernel;
 use crate::model::sparse_rows::{SparseRows, compressed_rows};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::vectorised::{Job, dot, dot_rows, spread_rows, sum_and_signs, vectorised};
-
-/// The two operations that everything exact is made of: an expectation over the next state, and
-/// its transpose.
-pub trait StepKernel {
-    /// sum over s' of P_h(s'|s,a) v(s').
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64;
-    /// next(s') += mass P_h(s'|s,a), for every s'.
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]);
-
-    /// [`StepKernel::expect`] for every pair of a step: out(s,a) = sum over s' of P_h(s'|s,a) v(s').
-    /// A kernel may do this faster, to the same bits.
-    #[inline(always)]
-    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
-        for (pair, target) in out.iter_mut().enumerate() {
-            *target = self.expect(step, pair, values);
-        }
-    }
-
-    /// [`StepKernel::spread`] for every pair of a step that has mass, in order.
-    #[inline(always)]
-    fn spread_all(&self, step: usize, masses: &[f64], next: &mut [f64]) {
-        for (pair, &mass) in masses.iter().enumerate() {
-            if mass > 0.0 {
-                self.spread(step, pair, mass, next);
-            }
-        }
-    }
-}
 
 /// Whether a kernel is stored for each step or once for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +46,7 @@ pub struct Kernel {
     rows: Rows,
     /// Sparse rows once more, in the layout that is fastest for all rows of a step.
     strips: Option<Strips>,
+    incoming: Option<Incoming>,
 }
 
 impl Kernel {
@@ -120,9 +96,13 @@ impl Kernel {
                 });
             }
         }
-        let strips = match &rows {
-            Rows::Dense(_) => None,
-            Rows::Sparse(rows) => Strips::new(rows, num_states * num_actions)?,
+        let pairs = num_states * num_actions;
+        let (strips, incoming) = match &rows {
+            Rows::Dense(_) => (None, None),
+            Rows::Sparse(rows) => (
+                Strips::new(rows, pairs)?,
+                Some(Incoming::new(rows, num_states, pairs)?),
+            ),
         };
         Ok(Self {
             num_states,
@@ -130,6 +110,7 @@ impl Kernel {
             slices,
             rows,
             strips,
+            incoming,
         })
     }
 
@@ -369,6 +350,7 @@ impl StepKernel for Kernel {
 
     #[inline(always)]
     fn spread_all(&self, step: usize, masses: &[f64], next: &mut [f64]) {
+        next.fill(0.0);
         let first = self.row_index(step, 0);
         match &self.rows {
             Rows::Dense(data) => {
@@ -377,6 +359,17 @@ impl StepKernel for Kernel {
             }
             Rows::Sparse(rows) => {
                 assert!(next.len() >= self.num_states);
+                // A deterministic policy leaves most pairs without mass; then scattering is less work.
+                let carrying = masses.iter().filter(|&&mass| mass > 0.0).count();
+                if let Some(incoming) = &self.incoming
+                    && 2 * carrying > masses.len()
+                {
+                    let pairs = self.num_states * self.num_actions;
+                    assert!(masses.len() >= pairs);
+                    // SAFETY: there is a mass for every pair.
+                    unsafe { incoming.gather(first / pairs, masses, next) };
+                    return;
+                }
                 for (pair, &mass) in masses.iter().enumerate() {
                     if mass > 0.0 {
                         // SAFETY: there is a target for every state.

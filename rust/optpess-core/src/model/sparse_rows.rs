@@ -2,6 +2,7 @@
 //! each once and in order.
 
 use crate::error::{Error, Place, Result};
+use crate::table::zeros;
 
 /// Rows that name their successors: row i has the entries `offsets[i]..offsets[i + 1]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,11 +31,44 @@ impl SparseRows {
         &self.probabilities
     }
 
+    /// The same entries by successor: one row for each (step, s'), which lists the pairs of that step that
+    /// lead to s', in order.
+    pub(super) fn transposed(&self, num_states: usize, pairs: usize) -> Result<Self> {
+        let steps = (self.offsets.len() - 1) / pairs;
+        let mut offsets: Vec<usize> = zeros("offsets by successor", steps * num_states + 1)?;
+        for row in 0..steps * pairs {
+            for &state in self.row(row).0 {
+                offsets[row / pairs * num_states + state as usize + 1] += 1;
+            }
+        }
+        for place in 1..offsets.len() {
+            offsets[place] += offsets[place - 1];
+        }
+        let mut free = offsets.clone(); // where the next entry of each row goes
+        let mut sources = zeros("pairs by successor", self.successors.len())?;
+        let mut probabilities = zeros("probabilities by successor", self.successors.len())?;
+        for row in 0..steps * pairs {
+            let (states, weights) = self.row(row);
+            for (&state, &weight) in states.iter().zip(weights) {
+                let place = &mut free[row / pairs * num_states + state as usize];
+                sources[*place] = (row % pairs) as u32;
+                probabilities[*place] = weight;
+                *place += 1;
+            }
+        }
+        Ok(Self {
+            offsets,
+            successors: sources,
+            probabilities,
+        })
+    }
+
     #[inline(always)]
     pub(super) fn row(&self, row: usize) -> (&[u32], &[f64]) {
         let entries = self.offsets[row]..self.offsets[row + 1];
-        // SAFETY: `compressed_rows` is the only constructor and nothing changes afterwards. It has
-        // checked that offsets never decrease and end at the common length of the two lists.
+        // SAFETY: `compressed_rows` and `transposed` are the only constructors and nothing changes
+        // afterwards. The first has checked that offsets never decrease and end at the common length
+        // of the two lists; the second counts the entries of each row and adds the counts up.
         unsafe {
             (
                 self.successors.get_unchecked(entries.clone()),
