@@ -10,38 +10,11 @@ use strips::Strips;
 
 use crate::error::{Error, Place, Result};
 use crate::model::sparse_rows::{SparseRows, compressed_rows};
+use crate::model::step_kernel::StepKernel;
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
-use crate::vectorised::{Job, dot, dot_rows, spread_rows, sum_and_signs, vectorised};
-
-/// The two operations that everything exact is made of: an expectation over the next state, and
-/// its transpose.
-pub trait StepKernel {
-    /// sum over s' of P_h(s'|s,a) v(s').
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64;
-    /// next(s') += mass P_h(s'|s,a), for every s'.
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]);
-
-    /// [`StepKernel::expect`] for every pair of a step: out(s,a) = sum over s' of P_h(s'|s,a) v(s').
-    /// A kernel may do this faster, to the same bits.
-    #[inline(always)]
-    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
-        for (pair, target) in out.iter_mut().enumerate() {
-            *target = self.expect(step, pair, values);
-        }
-    }
-
-    /// [`StepKernel::spread`] for every pair of a step that has mass, in order.
-    #[inline(always)]
-    fn spread_all(&self, step: usize, masses: &[f64], next: &mut [f64]) {
-        for (pair, &mass) in masses.iter().enumerate() {
-            if mass > 0.0 {
-                self.spread(step, pair, mass, next);
-            }
-        }
-    }
-}
+use crate::vectorised::{Job, dot, dot_rows, dot_two, spread_rows, sum_and_signs, vectorised};
 
 /// Whether a kernel is stored for each step or once for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,6 +294,21 @@ impl StepKernel for Kernel {
                 // SAFETY: there is a value for every state.
                 unsafe { rows.expect(row, values) }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+        match &self.rows {
+            Rows::Dense(data) => {
+                let row = self.row_index(step, pair);
+                let row = &data[row * self.num_states..][..self.num_states];
+                dot_two(row, first, second)
+            }
+            Rows::Sparse(_) => (
+                self.expect(step, pair, first),
+                self.expect(step, pair, second),
+            ),
         }
     }
 

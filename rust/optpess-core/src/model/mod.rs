@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 mod kernel;
 mod noise;
 mod sparse_rows;
+mod step_kernel;
 mod transition_kernel;
 
-pub use kernel::{Kernel, Rows, Slices, StepKernel};
+pub use kernel::{Kernel, Rows, Slices};
 pub use noise::{GaussianNoise, MAX_VARIANCE_PROXY, ObservationNoise, UniformNoise};
 pub use sparse_rows::SparseRows;
+pub use step_kernel::StepKernel;
 pub use transition_kernel::TransitionKernel;
 
 use crate::error::{Error, Interval, Place, Result};

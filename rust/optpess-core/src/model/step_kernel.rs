@@ -1,0 +1,38 @@
+//! What everything exact asks of a transition kernel.
+
+/// The two operations that everything exact is made of: an expectation over the next state, and
+/// its transpose.
+pub trait StepKernel {
+    /// sum over s' of P_h(s'|s,a) v(s').
+    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64;
+    /// next(s') += mass P_h(s'|s,a), for every s'.
+    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]);
+
+    /// [`StepKernel::expect`] of two functions of the next state, to the same bits.
+    #[inline(always)]
+    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+        (
+            self.expect(step, pair, first),
+            self.expect(step, pair, second),
+        )
+    }
+
+    /// [`StepKernel::expect`] for every pair of a step: out(s,a) = sum over s' of P_h(s'|s,a) v(s').
+    /// A kernel may do this faster, to the same bits.
+    #[inline(always)]
+    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        for (pair, target) in out.iter_mut().enumerate() {
+            *target = self.expect(step, pair, values);
+        }
+    }
+
+    /// [`StepKernel::spread`] for every pair of a step that has mass, in order.
+    #[inline(always)]
+    fn spread_all(&self, step: usize, masses: &[f64], next: &mut [f64]) {
+        for (pair, &mass) in masses.iter().enumerate() {
+            if mass > 0.0 {
+                self.spread(step, pair, mass, next);
+            }
+        }
+    }
+}
