@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench experiments clean tools
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-peers experiments clean tools
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -67,6 +67,10 @@ bench: build ## time the Rust kernels, then calls from Python against NumPy, Sci
 	cargo bench --workspace
 	$(BIN)/python benches/python/evaluate.py
 	$(BIN)/python benches/python/plan.py
+
+bench-peers: build ## the learners against numba, which is installed for it (minutes)
+	$(PIP) install --quiet --group bench
+	$(BIN)/python benches/python/learner.py
 
 experiments: build ## the runs of docs/learning.md at the paper's constants (30 min)
 	$(BIN)/python experiments/theorem_constants.py

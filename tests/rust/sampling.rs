@@ -78,7 +78,7 @@ fn each_episode(
     episodes: usize,
     mut see: impl FnMut(&Trajectory),
 ) {
-    let environment = TabularEnvironment::new(model);
+    let environment = TabularEnvironment::new(model).unwrap();
     let mut streams = Streams::new(seed, 0);
     let mut seen = Trajectory::new(model.shape(), COSTS).unwrap();
     let policy = policy();

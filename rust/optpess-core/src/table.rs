@@ -28,6 +28,13 @@ pub trait StepSignal {
     /// g_h(s, a), where `pair` is the index of (s, a) within the step.
     fn at(&self, step: usize, pair: usize) -> f64;
 
+    /// g_h as it is stored, `[S, A]`, or None for a signal that is not. Loops over whole steps that can
+    /// read a slice are vectorised.
+    #[inline(always)]
+    fn stored(&self, _step: usize) -> Option<&[f64]> {
+        None
+    }
+
     /// out(s, a) += g_h(s, a), for every pair of a step. A stored table does this faster.
     #[inline(always)]
     fn add_to(&self, step: usize, out: &mut [f64]) {
@@ -140,6 +147,11 @@ impl StepSignal for Signal {
     #[inline(always)]
     fn at(&self, step: usize, pair: usize) -> f64 {
         self.data[step * self.stride + pair]
+    }
+
+    #[inline(always)]
+    fn stored(&self, step: usize) -> Option<&[f64]> {
+        Some(self.step(step))
     }
 
     #[inline(always)]

@@ -53,6 +53,33 @@ pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     sum
 }
 
+/// (<x, y>, <x, z>), each to the bits of [`dot`]; x is read once for both. The three have one length.
+#[inline(always)]
+pub(crate) fn dot_two(x: &[f64], y: &[f64], z: &[f64]) -> (f64, f64) {
+    const LANES: usize = 4;
+    let len = x.len();
+    let (y, z) = (&y[..len], &z[..len]);
+    let mut sums = ([0.0_f64; LANES], [0.0_f64; LANES]);
+    let (x_body, x_rest) = x.as_chunks::<LANES>();
+    let (y_body, y_rest) = y.as_chunks::<LANES>();
+    let (z_body, z_rest) = z.as_chunks::<LANES>();
+    for ((a, b), c) in x_body.iter().zip(y_body).zip(z_body) {
+        for lane in 0..LANES {
+            sums.0[lane] += a[lane] * b[lane];
+        }
+        for lane in 0..LANES {
+            sums.1[lane] += a[lane] * c[lane];
+        }
+    }
+    let total = |sums: [f64; LANES]| (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    let (mut first, mut second) = (total(sums.0), total(sums.1));
+    for ((a, b), c) in x_rest.iter().zip(y_rest).zip(z_rest) {
+        first += a * b;
+        second += a * c;
+    }
+    (first, second)
+}
+
 /// out(i) = <row i, y> for `rows` laid out row after row, to the same bits as [`dot`].
 #[inline]
 pub(crate) fn dot_rows(rows: &[f64], y: &[f64], out: &mut [f64]) {
@@ -237,6 +264,7 @@ mod tests {
             let x: Vec<f64> = (0..len).map(|i| 1.0 / f64::from(i + 3)).collect();
             let y: Vec<f64> = (0..len).map(|i| f64::from(i * i) * 0.37 - 1.0).collect();
             assert_eq!(vectorised(Dot(&x, &y)), dot(&x, &y));
+            assert_eq!(dot_two(&x, &y, &x), (dot(&x, &y), dot(&x, &x)));
         }
     }
 

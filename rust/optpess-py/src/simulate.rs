@@ -49,7 +49,7 @@ pub fn sample<'py>(
     // The product of sizes is checked as a shape's is: refused before anything is allocated.
     core(Shape::new(num_episodes, constraints, horizon))?;
     let (states, actions, rewards, costs) = doorway::run(py, || {
-        let environment = TabularEnvironment::new(model);
+        let environment = TabularEnvironment::new(model)?;
         let mut streams = Streams::new(seed, replicate);
         let mut seen = Trajectory::new(shape, constraints)?;
         let mut states = zeros::<i64>("states [N, H]", num_episodes * horizon)?;

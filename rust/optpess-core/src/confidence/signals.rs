@@ -44,6 +44,16 @@ macro_rules! biased {
             fn at(&self, step: usize, pair: usize) -> f64 {
                 self.signal.at(step, pair)
             }
+
+            #[inline(always)]
+            fn stored(&self, step: usize) -> Option<&[f64]> {
+                self.signal.stored(step)
+            }
+
+            #[inline(always)]
+            fn add_to(&self, step: usize, out: &mut [f64]) {
+                self.signal.add_to(step, out);
+            }
         }
     };
 }

@@ -8,7 +8,7 @@ use crate::model::StepKernel;
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::trajectory::Trajectory;
-use crate::vectorised::dot;
+use crate::vectorised::{dot, dot_rows, dot_two};
 
 /// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
 /// that mass leaks there. Nothing is normalised.
@@ -43,6 +43,17 @@ impl StepKernel for EmpiricalKernel {
     #[inline(always)]
     fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         dot(self.row(step, pair), values)
+    }
+
+    #[inline(always)]
+    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+        dot_two(self.row(step, pair), first, second)
+    }
+
+    #[inline(always)]
+    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        let rows = &self.data[step * self.pairs * self.num_states..];
+        dot_rows(rows, values, &mut out[..self.pairs]);
     }
 
     #[inline(always)]

@@ -16,7 +16,7 @@ use crate::model::sparse_rows::{SparseRows, compressed_rows};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
-use crate::vectorised::{Job, dot, dot_rows, spread_rows, sum_and_signs, vectorised};
+use crate::vectorised::{Job, dot, dot_rows, dot_two, spread_rows, sum_and_signs, vectorised};
 
 /// Whether a kernel is stored for each step or once for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -302,6 +302,21 @@ impl StepKernel for Kernel {
                 // SAFETY: there is a value for every state.
                 unsafe { rows.expect(row, values) }
             }
+        }
+    }
+
+    #[inline(always)]
+    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+        match &self.rows {
+            Rows::Dense(data) => {
+                let row = self.row_index(step, pair);
+                let row = &data[row * self.num_states..][..self.num_states];
+                dot_two(row, first, second)
+            }
+            Rows::Sparse(_) => (
+                self.expect(step, pair, first),
+                self.expect(step, pair, second),
+            ),
         }
     }
 

@@ -8,6 +8,15 @@ pub trait StepKernel {
     /// next(s') += mass P_h(s'|s,a), for every s'.
     fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]);
 
+    /// [`StepKernel::expect`] of two functions of the next state, to the same bits.
+    #[inline(always)]
+    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+        (
+            self.expect(step, pair, first),
+            self.expect(step, pair, second),
+        )
+    }
+
     /// [`StepKernel::expect`] for every pair of a step: out(s,a) = sum over s' of P_h(s'|s,a) v(s').
     /// A kernel may do this faster, to the same bits.
     #[inline(always)]

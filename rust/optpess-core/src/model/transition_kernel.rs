@@ -30,6 +30,11 @@ impl StepKernel for TransitionKernel {
     }
 
     #[inline(always)]
+    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+        self.0.expect_two(step, pair, first, second)
+    }
+
+    #[inline(always)]
     fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
         self.0.spread(step, pair, mass, next);
     }

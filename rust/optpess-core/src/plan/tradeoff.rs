@@ -11,7 +11,7 @@ use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
-use crate::vectorised::{Job, vectorised};
+use crate::vectorised::{Job, each_row, vectorised};
 
 /// Relative width of a tie in a lexicographic induction: actions whose first criterion differs by
 /// less than this are told apart by the second. Rounding breaks exact ties of integer-valued
@@ -100,6 +100,19 @@ impl<R: StepSignal, C: StepSignal> StepSignal for Penalised<'_, R, C> {
     #[inline(always)]
     fn at(&self, step: usize, pair: usize) -> f64 {
         self.reward.at(step, pair) - self.multiplier * self.cost.at(step, pair)
+    }
+
+    #[inline(always)]
+    fn add_to(&self, step: usize, out: &mut [f64]) {
+        if let (Some(reward), Some(cost)) = (self.reward.stored(step), self.cost.stored(step)) {
+            for ((target, gain), loss) in out.iter_mut().zip(reward).zip(cost) {
+                *target += gain - self.multiplier * loss;
+            }
+        } else {
+            for (pair, target) in out.iter_mut().enumerate() {
+                *target += self.at(step, pair);
+            }
+        }
     }
 }
 
@@ -236,8 +249,9 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
     fn to_go(&self, step: usize, pair: usize, reward: &[f64], cost: &[f64]) -> (f64, f64) {
         let (mut own_reward, mut own_cost) = (self.reward.at(step, pair), self.cost.at(step, pair));
         if step + 1 < self.shape.horizon() {
-            own_reward += self.kernel.expect(step, pair, reward);
-            own_cost += self.kernel.expect(step, pair, cost);
+            let next = self.kernel.expect_two(step, pair, reward, cost);
+            own_reward += next.0;
+            own_cost += next.1;
         }
         (own_reward, own_cost)
     }
@@ -280,19 +294,19 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Job for Lagrangian<'_, '_, R, 
                 problem.kernel.expect_all(step, next_objective, expected);
             }
             let chosen = &mut self.found.actions[step * shape.num_states()..][..shape.num_states()];
-            let futures = expected.chunks_exact(shape.num_actions());
-            for (state, (choice, futures)) in chosen.iter_mut().zip(futures).enumerate() {
-                let first = shape.pair(state, 0);
+            signal.add_to(step, expected); // now Q_h(s,a)
+            let mut targets = chosen.iter_mut().zip(objective.iter_mut());
+            each_row(expected, shape.num_actions(), |qualities| {
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);
-                for (action, future) in futures.iter().enumerate() {
-                    let quality = signal.at(step, first + action) + future;
+                for (action, &quality) in qualities.iter().enumerate() {
                     if quality > best {
-                        (best, best_action) = (quality, action);
+                        (best, best_action) = (quality, action as u32);
                     }
                 }
-                *choice = best_action as u32;
-                objective[state] = best;
-            }
+                if let Some((choice, value)) = targets.next() {
+                    (*choice, *value) = (best_action, best);
+                }
+            });
         }
         problem.initial.expect(&self.values.objective[0])
     }

@@ -46,7 +46,7 @@ pub fn run_episodes<L: Learner>(
     observer: &mut impl Observer<L>,
     control: &Control,
 ) -> Result<()> {
-    let environment = TabularEnvironment::new(model);
+    let environment = TabularEnvironment::new(model)?;
     let mut judge = Judge::new(model)?;
     let mut seen = Trajectory::new(model.shape(), model.costs().len())?;
     for episode in 0..episodes {

@@ -1,7 +1,7 @@
 //! True values of deployed policies: with the simulator, the only user of the truth.
 
 use crate::error::Result;
-use crate::evaluate::Evaluator;
+use crate::evaluate::PairEvaluator;
 use crate::model::ConstrainedMdp;
 use crate::policy::MarkovPolicy;
 use crate::record::TrueValues;
@@ -10,7 +10,7 @@ use crate::record::TrueValues;
 #[derive(Debug)]
 pub struct Judge<'m> {
     model: &'m ConstrainedMdp,
-    evaluator: Evaluator,
+    evaluator: PairEvaluator,
     last: Option<(u64, TrueValues)>,
 }
 
@@ -19,7 +19,7 @@ impl<'m> Judge<'m> {
     pub fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         Ok(Self {
             model,
-            evaluator: Evaluator::new(model.shape())?,
+            evaluator: PairEvaluator::new(model.shape())?,
             last: None,
         })
     }
@@ -31,11 +31,9 @@ impl<'m> Judge<'m> {
             Some((seen, values)) if seen == version => values,
             _ => {
                 let (kernel, initial) = (self.model.kernel(), self.model.initial());
-                let mut value = |signal| self.evaluator.evaluate(policy, signal, kernel, initial);
-                let values = TrueValues {
-                    reward: value(self.model.reward()),
-                    cost: value(&self.model.costs()[0]),
-                };
+                let signals = (self.model.reward(), &self.model.costs()[0]);
+                let (reward, cost) = self.evaluator.evaluate(policy, signals, kernel, initial);
+                let values = TrueValues { reward, cost };
                 self.last = Some((version, values));
                 values
             }

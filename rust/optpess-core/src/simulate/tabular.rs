@@ -3,23 +3,25 @@
 use rand::{Rng, RngExt};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::model::{ConstrainedMdp, ObservationNoise};
+use crate::error::Result;
+use crate::model::{ConstrainedMdp, ObservationNoise, Slices};
 use crate::policy::MarkovPolicy;
 use crate::simulate::Streams;
-use crate::table::StepSignal;
+use crate::table::{StepSignal, zeros};
 use crate::trajectory::Trajectory;
 
 /// Samples a [`ConstrainedMdp`].
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct TabularEnvironment<'m> {
     model: &'m ConstrainedMdp,
+    rows: CumulativeRows,
 }
 
 impl<'m> TabularEnvironment<'m> {
     /// An environment that behaves as the model says.
-    #[must_use]
-    pub fn new(model: &'m ConstrainedMdp) -> Self {
-        Self { model }
+    pub fn new(model: &'m ConstrainedMdp) -> Result<Self> {
+        let rows = CumulativeRows::new(model)?;
+        Ok(Self { model, rows })
     }
 
     /// Plays one episode and writes what is observed into `seen`.
@@ -42,10 +44,74 @@ impl<'m> TabularEnvironment<'m> {
                 seen.costs[constraint * shape.horizon() + step] = observed;
             }
             if step + 1 < shape.horizon() {
-                let successors = model.kernel().kernel().successors(step, pair);
-                state = draw(successors, &mut streams.states);
+                state = self.rows.draw(step, pair, &mut streams.states);
             }
         }
+    }
+}
+
+/// The possible successors of every row with their cumulative probabilities, added up once in the order
+/// in which [`draw`] would add them up at every draw, so that the same numbers give the same states.
+#[derive(Debug, Clone)]
+struct CumulativeRows {
+    /// Distance between the rows of two steps: |S| |A|, or 0 for a stationary kernel.
+    stride: usize,
+    offsets: Vec<usize>, // [rows + 1]
+    cumulative: Vec<f64>,
+    successors: Vec<u32>,
+}
+
+impl CumulativeRows {
+    fn new(model: &ConstrainedMdp) -> Result<Self> {
+        let (shape, kernel) = (model.shape(), model.kernel().kernel());
+        let (stride, slices) = match kernel.slices() {
+            Slices::Stationary => (0, usize::from(shape.horizon() > 1)),
+            Slices::PerStep(horizon) => (shape.pairs(), horizon - 1), // the last is never drawn from
+        };
+        let rows = || (0..slices).flat_map(|step| (0..shape.pairs()).map(move |pair| (step, pair)));
+        let possible = |(step, pair)| {
+            let all = kernel.successors(step, pair);
+            all.filter(|&(_, probability)| probability > 0.0)
+        };
+        let mut offsets = zeros("row offsets [H, S, A]", slices * shape.pairs() + 1)?;
+        for (row, place) in rows().enumerate() {
+            offsets[row + 1] = offsets[row] + possible(place).count();
+        }
+        let entries = offsets[slices * shape.pairs()];
+        let mut cumulative = zeros("cumulative probabilities [H, S, A, S]", entries)?;
+        let mut successors = zeros("successors [H, S, A, S]", entries)?;
+        let mut entry = 0;
+        for place in rows() {
+            let mut sum = 0.0;
+            for (successor, probability) in possible(place) {
+                sum += probability;
+                (cumulative[entry], successors[entry]) = (sum, successor as u32);
+                entry += 1;
+            }
+        }
+        Ok(Self {
+            stride,
+            offsets,
+            cumulative,
+            successors,
+        })
+    }
+
+    /// Draws as [`draw`] does. Sums of probabilities do not fall, so the first that exceeds the number
+    /// stands behind as many as do not; counting those needs no branch and vectorises.
+    #[inline(always)]
+    fn draw<R: Rng>(&self, step: usize, pair: usize, generator: &mut R) -> usize {
+        let uniform: f64 = generator.random();
+        let row = step * self.stride + pair;
+        let (start, end) = (self.offsets[row], self.offsets[row + 1]);
+        let sums = &self.cumulative[start..end];
+        // Long rows are searched; a short one is counted in fewer cycles than a search mispredicts.
+        let passed = if sums.len() > 64 {
+            sums.partition_point(|&sum| sum <= uniform)
+        } else {
+            sums.iter().map(|&sum| usize::from(sum <= uniform)).sum()
+        };
+        self.successors[start + passed.min(sums.len() - 1)] as usize
     }
 }
 

@@ -1,0 +1,228 @@
+//! Both algorithms and their simulation in the plainest way: the yardstick of `traces`.
+//!
+//! Own counts, every signal made anew at every episode, P-hat copied into a checked kernel, draws that
+//! scan a row.
+
+use optpess_core::confidence::LearningTerms;
+use optpess_core::confidence::constants::{
+    constraint_tightening, primal_scaling, reward_bonus_factor, tightening_delta,
+};
+use optpess_core::evaluate::evaluate;
+use optpess_core::model::{ConstrainedMdp, Kernel, ObservationNoise, Slices};
+use optpess_core::plan::{Mixer, Parametric, Tradeoff, backward_induction, certified};
+use optpess_core::policy::MarkovPolicy;
+use optpess_core::run::Trace;
+use optpess_core::shape::Shape;
+use optpess_core::simulate::Streams;
+use optpess_core::table::{Signal, StepSignal};
+use rand::RngExt;
+use rand::rngs::ChaCha8Rng;
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::traces::Problem;
+
+/// Counts and sums, and nothing else.
+struct Counts {
+    shape: Shape,
+    visits: Vec<u32>,
+    followed: Vec<u32>, // [H, S, A, S]
+    sums: [Vec<f64>; 2],
+}
+
+impl Counts {
+    fn new(shape: Shape) -> Self {
+        let cells = shape.triples();
+        Self {
+            shape,
+            visits: vec![0; cells],
+            followed: vec![0; cells * shape.num_states()],
+            sums: [vec![0.0; cells], vec![0.0; cells]],
+        }
+    }
+
+    /// Averages of rewards (0) or costs (1) plus a multiple of the bonus.
+    fn signal(&self, which: usize, terms: &LearningTerms, factor: f64) -> Signal {
+        let bonus = terms.bonus(self.shape);
+        let sums = self.sums[which].iter().zip(&self.visits);
+        let biased = |(sum, &n): (&f64, &u32)| sum / f64::from(n.max(1)) + factor * bonus.at(n);
+        Signal::new("signal", self.shape, sums.map(biased).collect()).unwrap()
+    }
+
+    fn kernel(&self) -> Kernel {
+        let [horizon, states, actions] = self.shape.sizes();
+        let share = |(entry, &count): (usize, &u32)| {
+            f64::from(count) / f64::from(self.visits[entry / states].max(1))
+        };
+        let rows = self.followed.iter().enumerate().map(share).collect();
+        Kernel::dense(states, actions, Slices::PerStep(horizon), rows).unwrap()
+    }
+}
+
+/// What a plain learner keeps between episodes.
+pub enum Plain {
+    Lp(Box<(Parametric, Mixer)>),
+    PrimalDual(f64),
+}
+
+/// The first outcome whose cumulative probability exceeds a uniform number, else the last possible.
+fn draw(row: &[f64], generator: &mut ChaCha8Rng) -> usize {
+    let uniform: f64 = generator.random();
+    let mut cumulative = 0.0;
+    for (outcome, probability) in row.iter().enumerate() {
+        cumulative += probability;
+        if uniform < cumulative {
+            return outcome;
+        }
+    }
+    row.iter()
+        .rposition(|&probability| probability > 0.0)
+        .unwrap()
+}
+
+fn observe(noise: ObservationNoise, mean: f64, generator: &mut ChaCha8Rng) -> f64 {
+    match noise {
+        ObservationNoise::Deterministic => mean,
+        ObservationNoise::Bernoulli => f64::from(u8::from(generator.random::<f64>() < mean)),
+        ObservationNoise::Gaussian(normal) => {
+            let standard: f64 = StandardNormal.sample(generator);
+            mean + normal.sigma() * standard
+        }
+        ObservationNoise::Uniform(uniform) => {
+            mean + uniform.half_width() * (2.0 * generator.random::<f64>() - 1.0)
+        }
+    }
+}
+
+/// Plays the policy, adds what is seen to the counts and to the trace.
+fn play(
+    model: &ConstrainedMdp,
+    dense: &[f64],
+    policy: &MarkovPolicy,
+    streams: &mut Streams,
+    counts: &mut Counts,
+    trace: &mut Trace,
+) {
+    let shape = model.shape();
+    let (states, noise) = (shape.num_states(), model.noise());
+    let slice = match model.kernel().kernel().slices() {
+        Slices::Stationary => 0,
+        Slices::PerStep(_) => shape.pairs(),
+    };
+    let mut state = draw(model.initial().data(), &mut streams.states);
+    for step in 0..shape.horizon() {
+        let action = draw(policy.row(step, state), &mut streams.actions);
+        let pair = shape.pair(state, action);
+        let reward = observe(noise, model.reward().at(step, pair), &mut streams.noise);
+        let cost = observe(noise, model.costs()[0].at(step, pair), &mut streams.noise);
+        let row = step * shape.pairs() + pair;
+        counts.visits[row] += 1;
+        counts.sums[0][row] += reward;
+        counts.sums[1][row] += cost;
+        trace.states.push(state as u32);
+        trace.actions.push(action as u32);
+        trace.rewards.push(reward);
+        trace.costs.push(cost);
+        if step + 1 < shape.horizon() {
+            let next = &dense[(step * slice + pair) * states..][..states];
+            state = draw(next, &mut streams.states);
+            counts.followed[row * states + state] += 1;
+        }
+    }
+}
+
+/// The policy of one episode of Algorithm 1, and whether it is pi0.
+fn lp_policy(
+    problem: &Problem,
+    counts: &Counts,
+    terms: &LearningTerms,
+    (planner, mixer): &mut (Parametric, Mixer),
+) -> (MarkovPolicy, bool) {
+    let (shape, initial, margin) = (counts.shape, problem.model.initial(), &problem.margin);
+    let (cost, kernel) = (counts.signal(1, terms, 1.0), counts.kernel());
+    if evaluate(&problem.safe, &cost, &kernel, initial).unwrap() >= margin.midpoint() {
+        return (problem.safe.clone(), true);
+    }
+    let reward = counts.signal(0, terms, reward_bonus_factor(shape, margin));
+    let tradeoff = Tradeoff {
+        shape,
+        reward: &reward,
+        cost: &cost,
+        kernel: &kernel,
+        initial,
+    };
+    let limit = margin.cost_limit();
+    let found = planner.solve(&tradeoff, limit * (1.0 - 1e-12)).unwrap();
+    let (below, above, weight) = (planner.below(), planner.above(), found.weight_above);
+    let mut mixed = problem.safe.clone();
+    mixer.mix(
+        below,
+        above,
+        weight,
+        &kernel,
+        initial,
+        &problem.safe,
+        &mut mixed,
+    );
+    let checked = certified(mixed, &problem.safe, &cost, &kernel, initial, limit);
+    (checked.unwrap().0, false)
+}
+
+/// The policy of episode k of Algorithm 2, and the next multiplier.
+fn primal_dual_policy(
+    problem: &Problem,
+    counts: &Counts,
+    terms: &LearningTerms,
+    k: u64,
+    multiplier: f64,
+) -> (MarkovPolicy, f64) {
+    let (shape, initial, margin) = (counts.shape, problem.model.initial(), &problem.margin);
+    let (reward, cost) = (counts.signal(0, terms, 1.0), counts.signal(1, terms, -1.0));
+    let kernel = counts.kernel();
+    let price = multiplier / primal_scaling(k, shape, margin);
+    let priced = reward.data().iter().zip(cost.data());
+    let priced = priced.map(|(gain, loss)| gain - price * loss).collect();
+    let priced = Signal::new("priced", shape, priced).unwrap();
+    let plan = backward_induction(shape, &priced, &kernel).unwrap();
+    let policy = plan.policy().unwrap();
+    let truncated = evaluate(&policy, &cost, &kernel, initial).unwrap().max(0.0);
+    let delta = tightening_delta(shape, terms.failure_probability());
+    let epsilon = constraint_tightening(k, shape, delta);
+    let next = (multiplier + truncated + epsilon - margin.cost_limit()).max(0.0);
+    (policy, next)
+}
+
+/// The whole run, plainly.
+pub fn plain_run(problem: &Problem, terms: &LearningTerms, mut plain: Plain, seed: u64) -> Trace {
+    let model = &problem.model;
+    let dense = model.kernel().kernel().to_dense().unwrap();
+    let mut counts = Counts::new(model.shape());
+    let mut streams = Streams::new(seed, 0);
+    let mut trace = Trace::default();
+    for k in 1..=terms.num_episodes() {
+        let (policy, on_baseline) = match &mut plain {
+            Plain::Lp(workspace) => {
+                trace.multiplier.push(0.0);
+                lp_policy(problem, &counts, terms, workspace)
+            }
+            Plain::PrimalDual(multiplier) => {
+                trace.multiplier.push(*multiplier);
+                let (policy, next) = primal_dual_policy(problem, &counts, terms, k, *multiplier);
+                *multiplier = next;
+                (policy, false)
+            }
+        };
+        play(
+            model,
+            &dense,
+            &policy,
+            &mut streams,
+            &mut counts,
+            &mut trace,
+        );
+        let value = |signal| evaluate(&policy, signal, model.kernel(), model.initial()).unwrap();
+        trace.deployed_value.push(value(model.reward()));
+        trace.deployed_cost.push(value(&model.costs()[0]));
+        trace.on_baseline.push(on_baseline);
+    }
+    trace
+}

@@ -1,0 +1,242 @@
+//! The simulation loop against the plain one of `plain`, to the last bit: whatever the core leaves out,
+//! keeps or reorders for speed must not show in what is played, seen or recorded.
+
+use std::sync::Arc;
+
+use optpess_core::confidence::{ConfidenceRule, LearningTerms, SafetyMargin};
+use optpess_core::evaluate::evaluate;
+use optpess_core::learn::{Learner, OptPessLp, OptPessPrimalDual, SafeBaseline};
+use optpess_core::model::{
+    ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, TransitionKernel,
+    UnitSignal,
+};
+use optpess_core::plan::{Mixer, Parametric, backward_induction};
+use optpess_core::policy::MarkovPolicy;
+use optpess_core::run::{Control, Outcome, Simulation, Trace, simulate};
+use optpess_core::shape::Shape;
+use optpess_core::table::Signal;
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::instances::load_all;
+use crate::plain::{Plain, plain_run};
+
+/// One problem with a safe policy of known cost.
+pub struct Problem {
+    pub model: ConstrainedMdp,
+    pub safe: MarkovPolicy,
+    pub margin: SafetyMargin,
+}
+
+impl Problem {
+    fn new(
+        (kernel, reward, cost): (Kernel, Signal, Signal),
+        limit: Option<f64>,
+        initial: InitialDistribution,
+        noise: ObservationNoise,
+    ) -> Self {
+        let shape = reward.shape();
+        let gain = |sign: f64| {
+            let data = cost.data().iter().map(|value| sign * value).collect();
+            let stride = if cost.is_stationary() {
+                0
+            } else {
+                shape.pairs()
+            };
+            Signal::labelled("gain", &[], shape, stride, data).unwrap()
+        };
+        let extreme = |sign| {
+            let plan = backward_induction(shape, &gain(sign), &kernel).unwrap();
+            let policy = plan.policy().unwrap();
+            let found = evaluate(&policy, &cost, &kernel, &initial).unwrap();
+            (policy, found)
+        };
+        let ((safe, least), (_, most)) = (extreme(-1.0), extreme(1.0));
+        let limit = limit.unwrap_or(0.5 * (least + most));
+        let margin = SafetyMargin::new(limit, least).unwrap();
+        let unit = |name, signal| UnitSignal::new(name, &[], signal).unwrap();
+        let model = ConstrainedMdp::new(
+            TransitionKernel::new(Arc::new(kernel)).unwrap(),
+            unit("rewards", reward),
+            vec![unit("costs", cost)],
+            vec![limit],
+            initial,
+            noise,
+        );
+        Self {
+            model: model.unwrap(),
+            safe,
+            margin,
+        }
+    }
+
+    /// A golden instance, once for every way in which its kernel can be stored.
+    fn golden(name: &str, noise: ObservationNoise) -> Vec<Self> {
+        let instances = load_all();
+        let instance = instances.iter().find(|other| other.name == name).unwrap();
+        let parts = |kernel| {
+            let mut signals = [instance.reward_signals(), instance.cost_signals()];
+            let [reward, cost] = signals.each_mut().map(|stored| stored.pop().unwrap());
+            (kernel, reward, cost)
+        };
+        let kernels = instance.kernels().into_iter();
+        let initial = || instance.initial.clone();
+        kernels
+            .map(|(_, kernel)| Self::new(parts(kernel), Some(instance.limit), initial(), noise))
+            .collect()
+    }
+
+    /// Every state follows every state, at other probabilities at every step.
+    fn random(sizes: [usize; 3], seed: u64) -> Self {
+        let [states, actions, horizon] = sizes;
+        let shape = Shape::new(horizon, states, actions).unwrap();
+        let mut generator = ChaCha8Rng::seed_from_u64(seed);
+        let mut numbers = |count| -> Vec<f64> { (0..count).map(|_| generator.random()).collect() };
+        let mut rows = numbers(shape.triples() * states);
+        for row in rows.chunks_exact_mut(states) {
+            let total: f64 = row.iter().sum();
+            row.iter_mut().for_each(|entry| *entry /= total);
+        }
+        let kernel = Kernel::dense(states, actions, Slices::PerStep(horizon), rows).unwrap();
+        let reward = Signal::new("rewards", shape, numbers(shape.triples())).unwrap();
+        let cost = Signal::new("costs", shape, numbers(shape.triples())).unwrap();
+        let start = vec![1.0 / states as f64; states];
+        let initial = InitialDistribution::new(states, start).unwrap();
+        Self::new(
+            (kernel, reward, cost),
+            None,
+            initial,
+            ObservationNoise::Bernoulli,
+        )
+    }
+
+    fn lp(&self, terms: LearningTerms) -> OptPessLp {
+        let baseline = SafeBaseline::new(self.safe.clone(), self.margin).unwrap();
+        OptPessLp::new(self.model.initial().clone(), baseline, terms).unwrap()
+    }
+
+    fn primal_dual(&self, terms: LearningTerms) -> OptPessPrimalDual {
+        let initial = self.model.initial().clone();
+        OptPessPrimalDual::new(self.model.shape(), initial, self.margin, terms).unwrap()
+    }
+}
+
+fn terms(num_episodes: u64, factor: f64) -> LearningTerms {
+    LearningTerms::new(num_episodes, 0.05, ConfidenceRule::scaled(factor).unwrap()).unwrap()
+}
+
+fn core_run<L: Learner>(problem: &Problem, learner: &L, seed: u64) -> Outcome {
+    let simulation = Simulation {
+        replicates: vec![0],
+        seed,
+        threads: 1,
+        episodes: learner.terms().num_episodes(),
+        trace: true,
+        audit: false,
+    };
+    let control = Control::default();
+    let outcomes = simulate(&problem.model, learner, 1.0, &simulation, &control);
+    outcomes.unwrap().remove(0)
+}
+
+/// Runs both algorithms both ways; how many episodes OptPess-LP spent on pi0.
+fn compare(problem: &Problem, episodes: u64, factor: f64, seed: u64) -> u64 {
+    let terms = terms(episodes, factor);
+    let shape = problem.model.shape();
+    let found = core_run(problem, &problem.primal_dual(terms), seed);
+    let expected = plain_run(problem, &terms, Plain::PrimalDual(0.0), seed);
+    assert_same(&found.trace.unwrap(), &expected);
+    let found = core_run(problem, &problem.lp(terms), seed);
+    let workspace = (Parametric::new(shape).unwrap(), Mixer::new(shape).unwrap());
+    let expected = plain_run(problem, &terms, Plain::Lp(Box::new(workspace)), seed);
+    assert_same(&found.trace.unwrap(), &expected);
+    found.record.baseline_episodes
+}
+
+/// Bit for bit; the first episode that differs is named.
+fn assert_same(found: &Trace, expected: &Trace) {
+    let bits = |values: &[f64]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    assert_eq!(found.states, expected.states);
+    assert_eq!(found.actions, expected.actions);
+    assert_eq!(found.on_baseline, expected.on_baseline);
+    for (name, ours, theirs) in [
+        ("rewards", &found.rewards, &expected.rewards),
+        ("costs", &found.costs, &expected.costs),
+        ("values", &found.deployed_value, &expected.deployed_value),
+        ("true costs", &found.deployed_cost, &expected.deployed_cost),
+        ("multipliers", &found.multiplier, &expected.multiplier),
+    ] {
+        let differing = bits(ours)
+            .iter()
+            .zip(bits(theirs))
+            .position(|(a, b)| *a != b);
+        assert_eq!((name, differing), (name, None));
+    }
+}
+
+#[test]
+fn runs_on_golden_instances_are_those_of_the_plain_loop() {
+    let noises = [
+        ObservationNoise::Bernoulli,
+        ObservationNoise::Deterministic,
+        ObservationNoise::gaussian(0.3).unwrap(),
+        ObservationNoise::uniform(0.5).unwrap(),
+    ];
+    let mut gates = 0;
+    for (index, noise) in noises.into_iter().enumerate() {
+        for (name, factor) in [("pair", 0.02), ("ring", 0.002)] {
+            for problem in Problem::golden(name, noise) {
+                let waited = compare(&problem, 150, factor, index as u64);
+                gates += u32::from((1..150).contains(&waited));
+            }
+        }
+    }
+    assert!(gates > 0, "no run of OptPess-LP passed its gate");
+}
+
+#[test]
+fn runs_on_random_problems_are_those_of_the_plain_loop() {
+    for (sizes, factor) in [
+        ([3, 2, 3], 0.003),
+        ([5, 3, 4], 0.001),
+        ([10, 4, 10], 0.0001),
+        ([9, 9, 2], 0.001),
+        ([1, 3, 5], 0.003),
+    ] {
+        let waited = compare(&Problem::random(sizes, 5), 300, factor, 11);
+        assert!(waited < 300, "OptPess-LP never planned: {sizes:?}");
+    }
+}
+
+/// Whole numbers only: the logarithm in the bonus may differ in its last digit between machines.
+#[test]
+fn a_thousand_episodes_of_each_algorithm_are_pinned() {
+    let fold = |hash: u64, value: u32| (hash ^ u64::from(value)).wrapping_mul(0x0100_0000_01b3);
+    let hash = |outcome: &Outcome| {
+        let trace = outcome.trace.as_ref().unwrap();
+        let places = trace.states.iter().chain(&trace.actions).copied();
+        let stays = trace.on_baseline.iter().map(|&stayed| u32::from(stayed));
+        places.chain(stays).fold(0xcbf2_9ce4_8422_2325, fold)
+    };
+    let mut found = Vec::new();
+    for (sizes, factor) in [([3, 2, 3], 0.003), ([10, 4, 10], 0.0001)] {
+        for seed in [1, 2] {
+            let problem = Problem::random(sizes, seed);
+            let terms = terms(1000, factor);
+            found.push(hash(&core_run(&problem, &problem.lp(terms), seed)));
+            found.push(hash(&core_run(&problem, &problem.primal_dual(terms), seed)));
+        }
+    }
+    assert_eq!(found, PINNED);
+}
+
+const PINNED: [u64; 8] = [
+    12_482_394_987_957_576_525,
+    7_139_818_392_391_486_186,
+    15_871_098_216_613_116_535,
+    17_879_339_435_634_405_031,
+    598_598_657_443_442_588,
+    13_747_333_723_331_028_441,
+    18_341_705_342_354_804_410,
+    10_939_744_337_427_977_600,
+];
