@@ -28,6 +28,7 @@ from optpess.exceptions import (
 from optpess.learners import Deployment, OptPessLP, OptPessPrimalDual
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
+from optpess.peers import AlwaysBaseline, UnconstrainedOptimistic
 from optpess.planning import (
     frontier,
     solve,
@@ -51,6 +52,7 @@ from optpess.terms import (
 
 __all__ = [
     "CMDP",
+    "AlwaysBaseline",
     "Bernoulli",
     "BoundedViolation",
     "Certificate",
@@ -80,6 +82,7 @@ __all__ = [
     "SubGaussianRadius",
     "Theorem",
     "Transitions",
+    "UnconstrainedOptimistic",
     "Uniform",
     "ZeroViolation",
     "backward_induction",

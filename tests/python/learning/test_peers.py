@@ -1,0 +1,232 @@
+"""The algorithms the paper's are compared with: formulas, decisions, replay, refusals."""
+
+import copy
+import pickle
+
+import numpy as np
+import optpess as op
+import pytest
+from support import reference
+from support.healthy import refused
+
+from learning import cases, peer_formulas
+
+EPISODES = 300
+MARKET = cases.market()
+
+
+def with_margin(kind):
+    def make(num_episodes=EPISODES, model=MARKET, **changes):
+        arguments = {
+            "shape": model.shape,
+            "initial": model.initial,
+            "margin": cases.margin_of(model),
+            "num_episodes": num_episodes,
+            "failure_probability": cases.DELTA,
+        }
+        return kind(**arguments | changes)
+
+    return make
+
+
+def always_baseline(num_episodes=EPISODES, model=MARKET, **changes):
+    arguments = {
+        "shape": model.shape,
+        "initial": model.initial,
+        "baseline": op.SafeBaseline(cases.always_first(model), cases.margin_of(model)),
+        "num_episodes": num_episodes,
+    }
+    return op.AlwaysBaseline(**arguments | changes)
+
+
+BONUS = {
+    "unconstrained": with_margin(op.UnconstrainedOptimistic),
+}
+MARGIN = BONUS | {}
+MAKERS = MARGIN | {"always": always_baseline}
+SCALED = op.Scaled(0.01)
+
+
+def quick(name, **changes):
+    """A learner whose radii are small enough for something to happen in a few hundred episodes."""
+    scale = {} if name == "always" else {"confidence": SCALED}
+    return MAKERS[name](**scale | changes)
+
+
+@pytest.fixture(scope="module", params=MAKERS)
+def case(request):
+    learner = quick(request.param)
+    return request.param, cases.run_of(MARKET, learner, seed=3, trace=True)
+
+
+# Replay, copies, threads
+
+
+def test_a_replayed_trace_deploys_the_same_policies_bit_for_bit(case):
+    name, run = case
+    trace, learner = run.traces[0], quick(name)
+    for number in range(EPISODES):
+        assert learner.multiplier == trace.multiplier[number]
+        policy = learner.next_policy().policy
+        truth = (MARKET.transitions, MARKET.initial)
+        assert op.evaluate(policy, MARKET.rewards, *truth) == trace.deployed_value[number]
+        assert op.evaluate(policy, MARKET.costs[0], *truth) == trace.deployed_cost[number]
+        np.testing.assert_allclose(policy.sum(axis=2), 1.0, rtol=1e-12)
+        learner.observe(*cases.episode(trace, number))
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [copy.copy, copy.deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))],
+    ids=["copy", "deepcopy", "pickle"],
+)
+def test_a_copy_goes_on_as_the_original_would_and_its_own_way(case, twin):
+    name, run = case
+    trace = run.traces[0]
+    learner = cases.fed(quick(name), trace, 40)
+    before, other = cases.stored(learner), twin(learner)
+    assert type(other) is type(learner)
+    assert other.parameters == learner.parameters
+    cases.fed(other, trace, 5)
+    assert cases.stored(learner) == before
+    assert cases.stored(cases.fed(learner, trace, 5)) == cases.stored(other)
+
+
+def test_records_do_not_depend_on_threads_or_neighbours(case):
+    name, alone = case
+    first = cases.run_of(MARKET, quick(name), replicates=3, seed=3, threads=1)
+    second = cases.run_of(MARKET, quick(name), replicates=3, seed=3, threads=3)
+    assert cases.same_record(first, second)
+    assert first.reward_regret[0].tobytes() == alone.reward_regret[0].tobytes()
+
+
+def test_records_say_who_ran_and_what_it_promises(case):
+    name, run = case
+    learner = quick(name)
+    assert run.parameters["algorithm"] == learner.parameters["algorithm"]
+    assert run.guarantee == learner.guarantee
+    assert "K" in learner.promise or "violation" in learner.promise
+    assert type(learner).__name__ in repr(learner)
+
+
+# Formulas
+
+
+@pytest.mark.parametrize("name", BONUS)
+@pytest.mark.parametrize("factor", [None, 0.01])
+@pytest.mark.parametrize("count", [0, 1, 37])
+def test_signals_are_averages_with_the_bonus_of_the_paper(case, name, factor, count):
+    _, run = case
+    confidence = op.Theorem() if factor is None else op.Scaled(factor)
+    learner = cases.fed(BONUS[name](confidence=confidence), run.traces[0], count)
+    known = learner.estimates
+    bonus = peer_formulas.bonus(known, MARKET.shape, EPISODES, cases.DELTA, factor or 1.0)
+    np.testing.assert_allclose(known.bonus, bonus, rtol=1e-13)
+    np.testing.assert_allclose(learner.signals.reward, known.rewards + bonus, rtol=1e-13)
+    np.testing.assert_allclose(learner.signals.cost, known.costs - bonus, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", MARGIN)
+def test_the_log_factor_is_ours(name):
+    expected = peer_formulas.log_factor(MARKET.shape, 1000, 0.2)
+    learner = MARGIN[name](1000, failure_probability=0.2)
+    assert learner._inner.log_factor == pytest.approx(expected, rel=1e-15)
+
+
+# Optimism
+
+
+@pytest.mark.parametrize("name", BONUS)
+def test_plans_are_optimistic_at_the_papers_constants(name):
+    run = cases.run_of(MARKET, BONUS[name](2000), replicates=4, seed=1, audit=True)
+    for audit in run.audits:
+        for check in ("RewardOptimism", "CostOptimism"):
+            assert (audit[check].made, audit[check].failed) == (2000, 0)
+        assert audit["Telescoping"].made == audit["MultiplierBound"].made == 0
+    assert run.guarantee is None
+
+
+# The two ends of the scale
+
+
+def test_the_unconstrained_learner_plays_the_best_policy_for_its_signals(case):
+    _, run = case
+    learner = quick("unconstrained")
+    for number in range(60):
+        signals, kernel = learner.signals, learner.estimates.transitions
+        deployment = learner.next_policy()
+        _, values = op.backward_induction(signals.reward, op.Transitions(kernel))
+        best = float(MARKET.initial @ values[0])
+        assert deployment.source == "Optimistic"
+        assert deployment.optimistic_reward == pytest.approx(best, rel=1e-12)
+        found = reference.evaluate(deployment.policy, signals.reward, kernel, MARKET.initial)
+        assert found == pytest.approx(best, rel=1e-12)
+        cost = reference.evaluate(deployment.policy, signals.cost, kernel, MARKET.initial)
+        assert deployment.biased_cost == pytest.approx(cost, rel=1e-12)
+        learner.observe(*cases.episode(run.traces[0], number))
+
+
+def test_the_ends_of_the_scale_are_where_they_should_be():
+    free = cases.run_of(MARKET, quick("unconstrained", num_episodes=5000), seed=2)
+    best = op.solve_unconstrained(MARKET).value
+    slope = (free.reward_regret[0, -1] - free.reward_regret[0, -5]) / (
+        free.episodes[-1] - free.episodes[-5]
+    )
+    assert slope == pytest.approx(free.optimal_value - best, abs=0.02)
+    assert free.violating_episodes[0] > 4500
+    safe = cases.run_of(MARKET, quick("always", num_episodes=5000), seed=2)
+    value = op.evaluate(cases.always_first(MARKET), MARKET.rewards, MARKET.transitions, MARKET.initial)
+    assert safe.reward_regret[0, -1] == pytest.approx(5000 * (safe.optimal_value - value))
+    assert safe.baseline_episodes[0] == 5000
+    assert not safe.strong_violation.any()
+    assert safe.guarantee == op.ZeroViolation(1.0)
+
+
+def test_the_baseline_may_have_an_unknown_cost():
+    baseline = op.SafeBaseline.estimated(cases.always_first(MARKET), 1.2)
+    learner = always_baseline(baseline=baseline)
+    assert learner.safe_cost is None
+    assert np.isnan(learner.next_policy().biased_cost)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("name", MARGIN)
+def test_bad_terms_are_refused(name):
+    make = MARGIN[name]
+    with refused("OutOfRange", "num_episodes is"):
+        make(0)
+    with refused("OutOfRange", "failure_probability is"):
+        make(failure_probability=1.0)
+    with refused("OutOfRange", "factor is"):
+        make(confidence=op.Scaled(0.0))
+    with refused("OutOfRange", "cost_limit is 3.5; it must lie in (0, 3]"):
+        make(margin=op.SafetyMargin(cost_limit=3.5, safe_cost=0.1))
+    with refused("EmptyAxis", "axis 0 is empty"):
+        make(shape=(0, 3, 2))
+    with refused("ShapeMismatch", "initial has shape [2]"):
+        make(initial=[0.5, 0.5])
+
+
+def test_a_baseline_of_another_shape_is_refused():
+    with pytest.raises(op.InvalidInputError, match=r"baseline has shape \(3, 3, 2\)"):
+        always_baseline(shape=(3, 3, 3))
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_verbs_out_of_turn_and_malformed_episodes_change_nothing(name):
+    learner = MAKERS[name](1)
+    sound = ([0, 1, 2], [0, 1, 1], [0.5, 0.25, 1.0], [0.0, 0.5, 1.0])
+    with refused("OutOfTurn", "next_policy comes next", error=op.ProtocolError):
+        learner.observe(*sound)
+    learner.next_policy()
+    before = cases.stored(learner)
+    with refused("OutOfTurn", "observe comes next", error=op.ProtocolError):
+        learner.next_policy()
+    with refused("OutOfRange", "states[1] is 3"):
+        learner.observe([0, 3, 1], *sound[1:])
+    assert cases.stored(learner) == before
+    learner.observe(*sound)
+    with refused("EpisodesExhausted", "all 1 episodes", error=op.ProtocolError):
+        learner.next_policy()
