@@ -28,7 +28,13 @@ from optpess.exceptions import (
 from optpess.learners import Deployment, OptPessLP, OptPessPrimalDual
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
-from optpess.peers import AlwaysBaseline, UnconstrainedOptimistic
+from optpess.peers import (
+    OPDOP,
+    AlwaysBaseline,
+    OptCMDPBonus,
+    OptPrimalDualCMDP,
+    UnconstrainedOptimistic,
+)
 from optpess.planning import (
     frontier,
     solve,
@@ -52,6 +58,7 @@ from optpess.terms import (
 
 __all__ = [
     "CMDP",
+    "OPDOP",
     "AlwaysBaseline",
     "Bernoulli",
     "BoundedViolation",
@@ -67,9 +74,11 @@ __all__ = [
     "InfeasibleError",
     "InvalidInputError",
     "NoSafetyMarginError",
+    "OptCMDPBonus",
     "OptPessError",
     "OptPessLP",
     "OptPessPrimalDual",
+    "OptPrimalDualCMDP",
     "PaperRadius",
     "Plan",
     "ProtocolError",

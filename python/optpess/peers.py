@@ -14,7 +14,14 @@ from optpess.exceptions import InvalidInputError
 from optpess.learners import Learner
 from optpess.terms import ConfidenceRule, SafeBaseline, SafetyMargin, Theorem
 
-__all__ = ["AlwaysBaseline", "PeerLearner", "UnconstrainedOptimistic"]
+__all__ = [
+    "OPDOP",
+    "AlwaysBaseline",
+    "OptCMDPBonus",
+    "OptPrimalDualCMDP",
+    "PeerLearner",
+    "UnconstrainedOptimistic",
+]
 
 
 class PeerLearner(Learner):
@@ -123,8 +130,9 @@ class _MarginLearner(PeerLearner):
 class UnconstrainedOptimistic(_MarginLearner):
     """Optimism without a constraint: the end of the scale that only wants reward.
 
-    Plays the best policy for the estimated reward plus a bonus on the estimated transitions. Its regret
-    against the constrained optimum becomes negative, its violation grows like K.
+    Plays the best policy for the estimated reward plus the bonus of :class:`OptCMDPBonus` on the
+    estimated transitions. Its regret against the constrained optimum becomes negative, its
+    violation grows like K.
 
     Args:
         shape: (H, S, A).
@@ -145,3 +153,69 @@ class UnconstrainedOptimistic(_MarginLearner):
     """
 
     _algorithm = ("unconstrained", "optimism without a constraint")
+
+
+class OptCMDPBonus(_MarginLearner):
+    """OptCMDP-bonus (Efroni, Mannor and Pirotta 2020): optimism in reward and cost, through bonuses.
+
+    Plays the policy with the best optimistic reward among those whose *optimistic* cost is within
+    the limit, on the estimated transitions. Should even the least optimistic cost exceed the limit,
+    which has probability at most delta at the theorem's radii, it plays the policy of least cost;
+    the source of such a deployment is ``"LeastCost"``. Regret and strong violation grow like
+    sqrt(K).
+
+    Takes what :class:`UnconstrainedOptimistic` does, and respects the margin's limit.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> learner = op.OptCMDPBonus(
+        ...     shape=model.shape, initial=model.initial, num_episodes=100,
+        ...     margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135))
+        >>> learner.next_policy().biased_cost <= 0.6, learner.guarantee
+        (True, None)
+    """
+
+    _algorithm = ("optcmdp-bonus", "OptCMDP-bonus")
+
+
+class OptPrimalDualCMDP(_MarginLearner):
+    """OptPrimalDual-CMDP (Efroni, Mannor and Pirotta 2020): mirror ascent with a price of cost.
+
+    Multiplies the policy by the exponential of its optimistic action values, reward less priced
+    cost, and adapts the price; plans nothing. Regret and weak violation grow like sqrt(K).
+
+    Takes what :class:`UnconstrainedOptimistic` does; the margin bounds the price.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> learner = op.OptPrimalDualCMDP(
+        ...     shape=model.shape, initial=model.initial, num_episodes=100,
+        ...     margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135))
+        >>> learner.next_policy().policy[0, 0].tolist()
+        [0.5, 0.5]
+    """
+
+    _algorithm = ("optprimaldual-cmdp", "OptPrimalDual-CMDP")
+
+
+class OPDOP(_MarginLearner):
+    """OPDOP (Ding, Wei, Yang, Wang and Jovanovic 2021), for tables.
+
+    As :class:`OptPrimalDualCMDP`, with averages over N + 1, another bonus and other steps, and a share
+    1/K of the uniform policy mixed in before every step. Regret and weak violation grow like sqrt(K).
+
+    Takes what :class:`UnconstrainedOptimistic` does; the margin bounds the price.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> learner = op.OPDOP(
+        ...     shape=model.shape, initial=model.initial, num_episodes=100,
+        ...     margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135))
+        >>> learner.next_policy().source, learner.multiplier
+        ('MirrorAscent', 0.0)
+    """
+
+    _algorithm = ("opdop", "OPDOP")

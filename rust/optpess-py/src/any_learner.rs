@@ -1,7 +1,9 @@
 //! Whichever learner it is.
 
 use optpess_core::confidence::OptimisticReward;
-use optpess_core::learn::peers::{AlwaysBaseline, UnconstrainedOptimistic};
+use optpess_core::learn::peers::{
+    AlwaysBaseline, Opdop, OptCmdpBonus, OptPrimalDualCmdp, UnconstrainedOptimistic,
+};
 use optpess_core::learn::{Learner as Verbs, OptPessLp, OptPessPrimalDual};
 use optpess_core::table::Signal;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,9 @@ pub enum AnyLearner {
     PrimalDual(Box<OptPessPrimalDual>),
     AlwaysBaseline(Box<AlwaysBaseline>),
     Unconstrained(Box<UnconstrainedOptimistic>),
+    OptCmdpBonus(Box<OptCmdpBonus>),
+    OptPrimalDualCmdp(Box<OptPrimalDualCmdp>),
+    Opdop(Box<Opdop>),
 }
 
 /// Calls the same verb on whichever learner it is.
@@ -23,6 +28,9 @@ macro_rules! either {
             AnyLearner::PrimalDual($inner) => $call,
             AnyLearner::AlwaysBaseline($inner) => $call,
             AnyLearner::Unconstrained($inner) => $call,
+            AnyLearner::OptCmdpBonus($inner) => $call,
+            AnyLearner::OptPrimalDualCmdp($inner) => $call,
+            AnyLearner::Opdop($inner) => $call,
         }
     };
 }
@@ -36,6 +44,9 @@ macro_rules! ours_or_peer {
             AnyLearner::PrimalDual($dual) => $second,
             AnyLearner::AlwaysBaseline($peer) => $other,
             AnyLearner::Unconstrained($peer) => $other,
+            AnyLearner::OptCmdpBonus($peer) => $other,
+            AnyLearner::OptPrimalDualCmdp($peer) => $other,
+            AnyLearner::Opdop($peer) => $other,
         }
     };
 }

@@ -2,7 +2,9 @@
 
 use optpess_core::confidence::SafetyMargin;
 use optpess_core::learn::SafeBaseline;
-use optpess_core::learn::peers::{AlwaysBaseline, UnconstrainedOptimistic};
+use optpess_core::learn::peers::{
+    AlwaysBaseline, Opdop, OptCmdpBonus, OptPrimalDualCmdp, UnconstrainedOptimistic,
+};
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 
@@ -36,7 +38,13 @@ pub fn peer_learner(
     let learner = match algorithm {
         "unconstrained" => UnconstrainedOptimistic::new(shape, initial, margin, terms)
             .map(|learner| AnyLearner::Unconstrained(Box::new(learner))),
-        other => return Err(unknown_choice("algorithm", other, "\"unconstrained\"")),
+        "optcmdp-bonus" => OptCmdpBonus::new(shape, initial, margin, terms)
+            .map(|learner| AnyLearner::OptCmdpBonus(Box::new(learner))),
+        "optprimaldual-cmdp" => OptPrimalDualCmdp::new(shape, initial, margin, terms)
+            .map(|learner| AnyLearner::OptPrimalDualCmdp(Box::new(learner))),
+        "opdop" => Opdop::new(shape, initial, margin, terms)
+            .map(|learner| AnyLearner::Opdop(Box::new(learner))),
+        other => return Err(unknown_choice("algorithm", other, "those of optpess.peers")),
     };
     Ok(Learner {
         learner: core(learner)?,

@@ -23,3 +23,14 @@ def bonus(known, shape, num_episodes, delta, factor=1.0):
     total = observation_radius(known, shape, num_episodes, delta)
     total[:-1] += shape[0] * successors.sum(axis=-1)[:-1]
     return factor * total
+
+
+def clipped(policy, signal, kernel):
+    """Q and V of a policy, with Q kept in [0, what is left of the episode]."""
+    H, S, _ = policy.shape
+    actions, values = np.zeros_like(signal), np.zeros((H + 1, S))
+    for h in reversed(range(H)):
+        following = kernel[h] @ values[h + 1] if h + 1 < H else 0.0
+        actions[h] = np.clip(signal[h] + following, 0, H - h)
+        values[h] = (policy[h] * actions[h]).sum(axis=1)
+    return actions, values

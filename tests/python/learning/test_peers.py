@@ -41,8 +41,12 @@ def always_baseline(num_episodes=EPISODES, model=MARKET, **changes):
 
 BONUS = {
     "unconstrained": with_margin(op.UnconstrainedOptimistic),
+    "OptCMDP-bonus": with_margin(op.OptCMDPBonus),
 }
-MARGIN = BONUS | {}
+MARGIN = BONUS | {
+    "OptPrimalDual-CMDP": with_margin(op.OptPrimalDualCMDP),
+    "OPDOP": with_margin(op.OPDOP),
+}
 MAKERS = MARGIN | {"always": always_baseline}
 SCALED = op.Scaled(0.01)
 
@@ -112,13 +116,13 @@ def test_records_say_who_ran_and_what_it_promises(case):
 # Formulas
 
 
-@pytest.mark.parametrize("name", BONUS)
+@pytest.mark.parametrize("name", [*BONUS, "OptPrimalDual-CMDP"])
 @pytest.mark.parametrize("factor", [None, 0.01])
 @pytest.mark.parametrize("count", [0, 1, 37])
 def test_signals_are_averages_with_the_bonus_of_the_paper(case, name, factor, count):
     _, run = case
     confidence = op.Theorem() if factor is None else op.Scaled(factor)
-    learner = cases.fed(BONUS[name](confidence=confidence), run.traces[0], count)
+    learner = cases.fed(MARGIN[name](confidence=confidence), run.traces[0], count)
     known = learner.estimates
     bonus = peer_formulas.bonus(known, MARKET.shape, EPISODES, cases.DELTA, factor or 1.0)
     np.testing.assert_allclose(known.bonus, bonus, rtol=1e-13)
@@ -144,6 +148,111 @@ def test_plans_are_optimistic_at_the_papers_constants(name):
             assert (audit[check].made, audit[check].failed) == (2000, 0)
         assert audit["Telescoping"].made == audit["MultiplierBound"].made == 0
     assert run.guarantee is None
+
+
+# OptCMDP-bonus
+
+
+def test_optcmdp_bonus_plays_the_best_policy_within_the_optimistic_limit():
+    learner, limits = quick("OptCMDP-bonus", confidence=op.Scaled(1e-5)), []
+    trace = cases.run_of(MARKET, quick("unconstrained"), trace=True).traces[0]
+    for number in range(150):
+        signals, kernel = learner.signals, learner.estimates.transitions
+        deployment = learner.next_policy()
+        best = op.solve_signals(
+            signals.reward, signals.cost[None], kernel, MARKET.initial, [1.2], engine="highs"
+        )
+        assert deployment.source == "Optimistic"
+        assert deployment.optimistic_reward == pytest.approx(best.value, rel=1e-9)
+        rest = (kernel, MARKET.initial)
+        found = reference.evaluate(deployment.policy, signals.reward, *rest)
+        assert found == pytest.approx(best.value, rel=1e-9)
+        limits.append(reference.evaluate(deployment.policy, signals.cost, *rest))
+        assert limits[-1] <= 1.2 + 1e-9
+        learner.observe(*cases.episode(trace, number))
+    assert max(limits) == pytest.approx(1.2), "the limit should bind at some time"
+
+
+def test_where_even_the_least_cost_is_above_the_limit_the_least_cost_is_played():
+    learner = with_margin(op.OptCMDPBonus)(
+        10, margin=op.SafetyMargin(cost_limit=0.5, safe_cost=0.1), confidence=op.Scaled(1e-9)
+    )
+    for state in range(3):
+        for action in range(2):
+            learner.next_policy()
+            learner.observe([state] * 3, [action] * 3, [0.0] * 3, [1.0 - action / 2] * 3)
+    signals, kernel = learner.signals, learner.estimates.transitions
+    deployment = learner.next_policy()
+    least = -float(MARKET.initial @ op.backward_induction(-signals.cost, op.Transitions(kernel))[1][0])
+    assert deployment.source == "LeastCost"
+    assert deployment.biased_cost == pytest.approx(least, rel=1e-12)
+    assert least > 0.5
+
+
+# Mirror ascent
+
+
+def ascended(name, learner, deployment, signals, known):
+    """The policy and the price after a step from a deployment, recomputed."""
+    (limit, safe_cost), K = (learner.cost_limit, learner.safe_cost), EPISODES
+    H, _, A = MARKET.shape
+    rho = H / (limit - safe_cost)
+    policy, kernel = deployment.policy, known.transitions
+    if name == "OPDOP":
+        kernel = kernel * (known.visits / (known.visits + 1))[..., None]
+        policy = (1 - 1 / K) * policy + 1 / K / A
+        step, dual, cap = np.sqrt(np.log(A)) / (H**2 * np.sqrt(K)), 1 / np.sqrt(K), 2 * rho
+    else:
+        step = np.sqrt(2 * np.log(A) / (H**2 * (1 + rho) ** 2 * K))
+        dual, cap = rho / (H * np.sqrt(K)), rho
+    rewards, _ = peer_formulas.clipped(deployment.policy, signals.reward, kernel)
+    costs, values = peer_formulas.clipped(deployment.policy, signals.cost, kernel)
+    grown = policy * np.exp(step * (rewards - learner.multiplier * costs))
+    cost = float(MARKET.initial @ values[0])
+    price = np.clip(learner.multiplier + dual * (cost - limit), 0, cap)
+    return grown / grown.sum(axis=2, keepdims=True), price, cost
+
+
+@pytest.mark.parametrize("name", ["OptPrimalDual-CMDP", "OPDOP"])
+def test_mirror_ascent_moves_policy_and_price_as_the_paper_says(name):
+    run = cases.run_of(MARKET, quick("unconstrained"), trace=True)
+    learner, raised = quick(name, margin=op.SafetyMargin(0.3, 0.1)), False
+    np.testing.assert_array_equal(copy.copy(learner).next_policy().policy, 0.5)
+    for number in range(EPISODES):
+        signals, known = learner.signals, learner.estimates
+        deployment = learner.next_policy()
+        policy, price, cost = ascended(name, learner, deployment, signals, known)
+        assert deployment.source == "MirrorAscent"
+        assert deployment.biased_cost == pytest.approx(cost, rel=1e-10, abs=1e-12)
+        learner.observe(*cases.episode(run.traces[0], number))
+        assert learner.multiplier == pytest.approx(price, rel=1e-10, abs=1e-12)
+        raised = raised or price > 0
+        if number + 1 < EPISODES:
+            after = copy.copy(learner).next_policy().policy
+            np.testing.assert_allclose(after, policy, rtol=1e-10)
+    assert raised, "the price should rise at some time"
+
+
+@pytest.mark.parametrize("count", [0, 1, 37])
+def test_opdop_divides_by_one_more_visit(case, count):
+    _, run = case
+    learner = cases.fed(MARGIN["OPDOP"](), run.traces[0], count)
+    known = learner.estimates
+    H, S, _ = MARKET.shape
+    log = peer_formulas.log_factor(MARKET.shape, EPISODES, cases.DELTA)
+    bonus = (1 + H * np.sqrt(S)) * np.sqrt(log / (known.visits + 1))
+    share = known.visits / (known.visits + 1)
+    np.testing.assert_allclose(known.bonus, bonus, rtol=1e-13)
+    np.testing.assert_allclose(learner.signals.reward, share * known.rewards + bonus, rtol=1e-13)
+    np.testing.assert_allclose(learner.signals.cost, share * known.costs - bonus, rtol=1e-13)
+
+
+@pytest.mark.parametrize("name", ["OptPrimalDual-CMDP", "OPDOP"])
+def test_the_cost_of_an_iterate_is_optimistic(name):
+    run = cases.run_of(MARKET, MARGIN[name](2000), replicates=4, seed=1, audit=True)
+    for audit in run.audits:
+        assert (audit["CostOptimism"].made, audit["CostOptimism"].failed) == (2000, 0)
+        assert audit["RewardOptimism"].made == audit["Telescoping"].made == 0
 
 
 # The two ends of the scale

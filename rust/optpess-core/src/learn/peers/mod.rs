@@ -6,10 +6,16 @@
 //! [`crate::confidence::peers`].
 
 mod always_baseline;
+mod opdop;
+mod opt_primal_dual;
+mod optcmdp_bonus;
 mod optimistic_signals;
 mod unconstrained;
 
 pub use always_baseline::{AlwaysBaseline, BaselineRule};
+pub use opdop::{Opdop, OpdopRule};
+pub use opt_primal_dual::{MirrorRule, OptPrimalDualCmdp};
+pub use optcmdp_bonus::{BonusRule, OptCmdpBonus};
 pub use unconstrained::{UnconstrainedOptimistic, UnconstrainedRule};
 
 use serde::{Deserialize, Serialize};
