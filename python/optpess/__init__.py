@@ -15,6 +15,7 @@ from optpess._core import (
     state_values,
     value_difference,
 )
+from optpess.comparison import Comparison, compare
 from optpess.exceptions import (
     CertificateError,
     CheckpointError,
@@ -29,6 +30,7 @@ from optpess.learners import Deployment, OptPessLP, OptPessPrimalDual
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
 from optpess.peers import (
+    CUCRL,
     OPDOP,
     AlwaysBaseline,
     OptCMDPBonus,
@@ -58,6 +60,7 @@ from optpess.terms import (
 
 __all__ = [
     "CMDP",
+    "CUCRL",
     "OPDOP",
     "AlwaysBaseline",
     "Bernoulli",
@@ -65,6 +68,7 @@ __all__ = [
     "Certificate",
     "CertificateError",
     "CheckpointError",
+    "Comparison",
     "Deployment",
     "Deterministic",
     "Endpoint",
@@ -95,6 +99,7 @@ __all__ = [
     "Uniform",
     "ZeroViolation",
     "backward_induction",
+    "compare",
     "evaluate",
     "forecast",
     "frontier",

@@ -61,7 +61,8 @@ class Deployment:
     """``[H, S, A]``."""
     source: str
     """``"Baseline"``, ``"BaselineEstimation"``, ``"PessimisticSet"``, ``"Lagrangian"``; and, of the
-    learners compared with, ``"Optimistic"``, ``"LeastCost"`` or ``"MirrorAscent"``."""
+    learners compared with, ``"Optimistic"``, ``"LeastCost"``, ``"MirrorAscent"`` or
+    ``"KnownTransitions"``."""
     certificate: DeploymentCertificate | None
     """For policies of the pessimistic set."""
     optimistic_reward: float

@@ -6,6 +6,8 @@ model.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,6 +17,7 @@ from optpess.learners import Learner
 from optpess.terms import ConfidenceRule, SafeBaseline, SafetyMargin, Theorem
 
 __all__ = [
+    "CUCRL",
     "OPDOP",
     "AlwaysBaseline",
     "OptCMDPBonus",
@@ -219,3 +222,68 @@ class OPDOP(_MarginLearner):
     """
 
     _algorithm = ("opdop", "OPDOP")
+
+
+class CUCRL(PeerLearner):
+    """C-UCRL (Zheng and Ratliff 2020) in episodic form: a learner that is told the transitions.
+
+    Plays the policy with the best optimistic reward among those whose *pessimistic* cost is within the
+    limit on the told transitions, and the baseline until there is one. Its own setting is average reward
+    in one unending episode. The guarantee holds if the told transitions are the true ones.
+
+    Args:
+        transitions: ``[H, S, A, S]``, ``[S, A, S]`` or :class:`optpess.Transitions`: what it is told.
+        shape: (H, S, A).
+        initial: ``[S]``, the distribution of the first state.
+        baseline: the safe policy, with its margin.
+        num_episodes: K; it enters every radius, and episode K + 1 is refused.
+        failure_probability: delta.
+        confidence: :class:`Theorem`, or :class:`Scaled` without a guarantee.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> model = op.zoo.pair()
+        >>> baseline = op.SafeBaseline(np.tile([1.0, 0.0], (2, 2, 1)), op.SafetyMargin(0.6, 0.135))
+        >>> learner = op.CUCRL(transitions=model.transitions, shape=model.shape, initial=model.initial,
+        ...                    baseline=baseline, num_episodes=100)
+        >>> learner.next_policy().source, learner.guarantee
+        ('Baseline', ZeroViolation(probability=0.95))
+    """
+
+    def __init__(
+        self,
+        *,
+        transitions: Any,
+        shape: tuple[int, int, int],
+        initial: npt.ArrayLike,
+        baseline: SafeBaseline,
+        num_episodes: int,
+        failure_probability: float = 0.05,
+        confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
+    ) -> None:
+        if np.shape(baseline.policy) != tuple(shape):
+            raise InvalidInputError(
+                f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"
+            )
+        if baseline.margin is None:
+            raise InvalidInputError("C-UCRL needs a baseline with a margin; its cost is not estimated")
+        margin = baseline.margin
+        self._inner = _core.cucrl(
+            transitions,
+            initial,
+            baseline.policy,
+            float(margin.cost_limit),
+            float(margin.safe_cost),
+            num_episodes,
+            failure_probability,
+            confidence._factor(),
+        )
+        self.parameters = {
+            "algorithm": "C-UCRL (transitions known)",
+            "shape": [int(size) for size in shape],
+            "cost_limit": float(margin.cost_limit),
+            "safe_cost": float(margin.safe_cost),
+            "num_episodes": int(num_episodes),
+            "failure_probability": float(failure_probability),
+            "confidence": repr(confidence),
+        }

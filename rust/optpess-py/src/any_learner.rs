@@ -2,7 +2,7 @@
 
 use optpess_core::confidence::OptimisticReward;
 use optpess_core::learn::peers::{
-    AlwaysBaseline, Opdop, OptCmdpBonus, OptPrimalDualCmdp, UnconstrainedOptimistic,
+    AlwaysBaseline, Cucrl, Opdop, OptCmdpBonus, OptPrimalDualCmdp, UnconstrainedOptimistic,
 };
 use optpess_core::learn::{Learner as Verbs, OptPessLp, OptPessPrimalDual};
 use optpess_core::table::Signal;
@@ -18,6 +18,7 @@ pub enum AnyLearner {
     OptCmdpBonus(Box<OptCmdpBonus>),
     OptPrimalDualCmdp(Box<OptPrimalDualCmdp>),
     Opdop(Box<Opdop>),
+    Cucrl(Box<Cucrl>),
 }
 
 /// Calls the same verb on whichever learner it is.
@@ -31,6 +32,7 @@ macro_rules! either {
             AnyLearner::OptCmdpBonus($inner) => $call,
             AnyLearner::OptPrimalDualCmdp($inner) => $call,
             AnyLearner::Opdop($inner) => $call,
+            AnyLearner::Cucrl($inner) => $call,
         }
     };
 }
@@ -47,6 +49,7 @@ macro_rules! ours_or_peer {
             AnyLearner::OptCmdpBonus($peer) => $other,
             AnyLearner::OptPrimalDualCmdp($peer) => $other,
             AnyLearner::Opdop($peer) => $other,
+            AnyLearner::Cucrl($peer) => $other,
         }
     };
 }

@@ -30,7 +30,7 @@ mod _core {
     #[pymodule_export]
     use crate::model::{Model, check_noise};
     #[pymodule_export]
-    use crate::peers::{always_baseline, peer_learner};
+    use crate::peers::{always_baseline, cucrl, peer_learner};
     #[pymodule_export]
     use crate::plan::{
         backward_induction, extreme_actions, frontier_vertices, lagrangian_plan, solve_parametric,

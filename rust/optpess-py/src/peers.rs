@@ -3,7 +3,8 @@
 use optpess_core::confidence::SafetyMargin;
 use optpess_core::learn::SafeBaseline;
 use optpess_core::learn::peers::{
-    AlwaysBaseline, Opdop, OptCmdpBonus, OptPrimalDualCmdp, UnconstrainedOptimistic,
+    AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdpBonus, OptPrimalDualCmdp,
+    UnconstrainedOptimistic,
 };
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
@@ -13,6 +14,7 @@ use crate::convert::core;
 use crate::error::unknown_choice;
 use crate::evaluate::{initial_in, policy_in};
 use crate::learner::{Learner, episodes_in, radius_in, terms};
+use crate::transitions::kernel_of_shape;
 
 /// A learner of the comparison that knows only its margin.
 #[pyfunction]
@@ -74,5 +76,37 @@ pub fn always_baseline(
     })())?;
     Ok(Learner {
         learner: AnyLearner::AlwaysBaseline(Box::new(learner)),
+    })
+}
+
+/// C-UCRL, which is told the transitions.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the Input line of the algorithm box"
+)]
+pub fn cucrl(
+    transitions: &Bound<'_, PyAny>,
+    initial: &Bound<'_, PyAny>,
+    baseline: &Bound<'_, PyAny>,
+    cost_limit: f64,
+    safe_cost: f64,
+    num_episodes: &Bound<'_, PyAny>,
+    failure_probability: f64,
+    factor: Option<f64>,
+) -> PyResult<Learner> {
+    let num_episodes = episodes_in(num_episodes)?;
+    let policy = policy_in("baseline", baseline)?;
+    let shape = policy.shape();
+    let initial = initial_in(initial, shape.num_states())?;
+    let kernel = kernel_of_shape(transitions, shape)?;
+    let learner = core((|| {
+        let transitions = KnownTransitions::new(shape, &kernel)?;
+        let baseline = SafeBaseline::new(policy, SafetyMargin::new(cost_limit, safe_cost)?)?;
+        let terms = terms(num_episodes, failure_probability, factor)?;
+        Cucrl::new(transitions, initial, baseline, terms)
+    })())?;
+    Ok(Learner {
+        learner: AnyLearner::Cucrl(Box::new(learner)),
     })
 }

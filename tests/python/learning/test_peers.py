@@ -39,6 +39,18 @@ def always_baseline(num_episodes=EPISODES, model=MARKET, **changes):
     return op.AlwaysBaseline(**arguments | changes)
 
 
+def cucrl(num_episodes=EPISODES, model=MARKET, **changes):
+    arguments = {
+        "transitions": model.transitions,
+        "shape": model.shape,
+        "initial": model.initial,
+        "baseline": op.SafeBaseline(cases.always_first(model), cases.margin_of(model)),
+        "num_episodes": num_episodes,
+        "failure_probability": cases.DELTA,
+    }
+    return op.CUCRL(**arguments | changes)
+
+
 BONUS = {
     "unconstrained": with_margin(op.UnconstrainedOptimistic),
     "OptCMDP-bonus": with_margin(op.OptCMDPBonus),
@@ -47,7 +59,7 @@ MARGIN = BONUS | {
     "OptPrimalDual-CMDP": with_margin(op.OptPrimalDualCMDP),
     "OPDOP": with_margin(op.OPDOP),
 }
-MAKERS = MARGIN | {"always": always_baseline}
+MAKERS = MARGIN | {"always": always_baseline, "C-UCRL": cucrl}
 SCALED = op.Scaled(0.01)
 
 
@@ -253,6 +265,56 @@ def test_the_cost_of_an_iterate_is_optimistic(name):
     for audit in run.audits:
         assert (audit["CostOptimism"].made, audit["CostOptimism"].failed) == (2000, 0)
         assert audit["RewardOptimism"].made == audit["Telescoping"].made == 0
+
+
+# C-UCRL
+
+
+def test_cucrl_plays_the_baseline_until_a_policy_is_pessimistically_within_the_limit():
+    run = cases.run_of(MARKET, quick("unconstrained"), trace=True)
+    learner, sources = cucrl(confidence=op.Scaled(0.2)), []
+    known = (MARKET.transitions, MARKET.initial)
+    for number in range(150):
+        signals, estimates = learner.signals, learner.estimates
+        radius = 0.2 * peer_formulas.observation_radius(estimates, MARKET.shape, EPISODES, cases.DELTA)
+        np.testing.assert_allclose(signals.reward, estimates.rewards + radius, rtol=1e-13)
+        np.testing.assert_allclose(signals.cost, estimates.costs + radius, rtol=1e-13)
+        deployment = learner.next_policy()
+        sources.append(deployment.source)
+        cost = op.evaluate(deployment.policy, signals.cost, *known)
+        assert deployment.biased_cost == pytest.approx(cost, rel=1e-12)
+        if deployment.source == "KnownTransitions":
+            best = op.solve_signals(signals.reward, signals.cost[None], *known, [1.2], engine="highs")
+            assert deployment.optimistic_reward == pytest.approx(best.value, rel=1e-8)
+            assert deployment.biased_cost <= 1.2
+        else:
+            with pytest.raises(op.InfeasibleError):
+                op.solve_signals(signals.reward, signals.cost[None], *known, [1.2])
+        learner.observe(*cases.episode(run.traces[0], number))
+    assert set(sources) == {"Baseline", "KnownTransitions"}
+
+
+def test_cucrl_violates_nothing_at_the_theorems_constants_and_leaves_the_baseline():
+    run = cases.run_of(MARKET, cucrl(20_000), replicates=4, seed=1, audit=True)
+    assert run.guarantee == op.ZeroViolation(1 - cases.DELTA)
+    assert (run.baseline_episodes < 20_000).all()
+    assert not run.violating_episodes.any()
+    for audit in run.audits:
+        assert (audit["CostDominance"].made, audit["CostDominance"].failed) == (20_000, 0)
+    assert cucrl(confidence=op.Scaled(1.0)).guarantee is None
+
+
+def test_transitions_that_lose_mass_or_have_another_shape_are_refused():
+    spoilt = MARKET.transitions.to_array().copy()
+    spoilt[1, 2, 0] *= 0.5
+    with refused("NotADistribution", "transitions[1, 2, 0] sums to 0.5"):
+        cucrl(transitions=spoilt)
+    with pytest.raises(op.InvalidInputError):
+        cucrl(transitions=np.full((2, 2, 2), 0.5))
+    with pytest.raises(op.InvalidInputError, match="needs a baseline with a margin"):
+        cucrl(baseline=op.SafeBaseline.estimated(cases.always_first(MARKET), 1.2))
+    with pytest.raises(op.InvalidInputError, match="baseline has shape"):
+        cucrl(shape=(3, 3, 3))
 
 
 # The two ends of the scale

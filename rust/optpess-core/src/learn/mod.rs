@@ -43,6 +43,8 @@ pub enum PolicySource {
     LeastCost,
     /// A step of mirror ascent from the last policy.
     MirrorAscent,
+    /// The best policy whose pessimistic cost is within the limit on transitions that were told.
+    KnownTransitions,
 }
 
 /// What is known of the policy of one episode before it is played.

@@ -119,7 +119,8 @@ impl<'a> Recorder<'a> {
             | PolicySource::Lagrangian
             | PolicySource::Optimistic
             | PolicySource::LeastCost
-            | PolicySource::MirrorAscent => {
+            | PolicySource::MirrorAscent
+            | PolicySource::KnownTransitions => {
                 self.record.first_planned.get_or_insert(deployment.episode);
             }
         }

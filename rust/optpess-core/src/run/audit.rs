@@ -233,7 +233,9 @@ impl<L: Learner> Observer<L> for Auditor<'_> {
                 let optimistic = deployment.biased_cost.max(0.0);
                 self.note_at_most(Check::CostOptimism, optimistic, truth.cost);
             }
-            PolicySource::Baseline | PolicySource::BaselineEstimation => {
+            PolicySource::Baseline
+            | PolicySource::BaselineEstimation
+            | PolicySource::KnownTransitions => {
                 self.note_at_most(Check::CostDominance, truth.cost, deployment.biased_cost);
             }
         }

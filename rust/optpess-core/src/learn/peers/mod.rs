@@ -6,6 +6,7 @@
 //! [`crate::confidence::peers`].
 
 mod always_baseline;
+mod cucrl;
 mod opdop;
 mod opt_primal_dual;
 mod optcmdp_bonus;
@@ -13,6 +14,7 @@ mod optimistic_signals;
 mod unconstrained;
 
 pub use always_baseline::{AlwaysBaseline, BaselineRule};
+pub use cucrl::{Cucrl, CucrlRule, KnownTransitions};
 pub use opdop::{Opdop, OpdopRule};
 pub use opt_primal_dual::{MirrorRule, OptPrimalDualCmdp};
 pub use optcmdp_bonus::{BonusRule, OptCmdpBonus};
