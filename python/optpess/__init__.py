@@ -15,6 +15,7 @@ from optpess._core import (
     state_values,
     value_difference,
 )
+from optpess.comparison import Comparison, compare
 from optpess.exceptions import (
     CertificateError,
     CheckpointError,
@@ -28,6 +29,14 @@ from optpess.exceptions import (
 from optpess.learners import Deployment, OptPessLP, OptPessPrimalDual
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
+from optpess.peers import (
+    CUCRL,
+    OPDOP,
+    AlwaysBaseline,
+    OptCMDPBonus,
+    OptPrimalDualCMDP,
+    UnconstrainedOptimistic,
+)
 from optpess.planning import (
     frontier,
     solve,
@@ -51,11 +60,15 @@ from optpess.terms import (
 
 __all__ = [
     "CMDP",
+    "CUCRL",
+    "OPDOP",
+    "AlwaysBaseline",
     "Bernoulli",
     "BoundedViolation",
     "Certificate",
     "CertificateError",
     "CheckpointError",
+    "Comparison",
     "Deployment",
     "Deterministic",
     "Endpoint",
@@ -65,9 +78,11 @@ __all__ = [
     "InfeasibleError",
     "InvalidInputError",
     "NoSafetyMarginError",
+    "OptCMDPBonus",
     "OptPessError",
     "OptPessLP",
     "OptPessPrimalDual",
+    "OptPrimalDualCMDP",
     "PaperRadius",
     "Plan",
     "ProtocolError",
@@ -80,9 +95,11 @@ __all__ = [
     "SubGaussianRadius",
     "Theorem",
     "Transitions",
+    "UnconstrainedOptimistic",
     "Uniform",
     "ZeroViolation",
     "backward_induction",
+    "compare",
     "evaluate",
     "forecast",
     "frontier",

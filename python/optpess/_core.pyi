@@ -8,9 +8,11 @@ __all__ = [
     "Learner",
     "Model",
     "Transitions",
+    "always_baseline",
     "backward_induction",
     "check_margin",
     "check_noise",
+    "cucrl",
     "error_kinds",
     "evaluate",
     "extreme_actions",
@@ -18,6 +20,7 @@ __all__ = [
     "lagrangian_plan",
     "mix_policies",
     "occupancy",
+    "peer_learner",
     "policy_from_occupancy",
     "recorded_episodes",
     "sample",
@@ -159,7 +162,37 @@ class Learner:
     def log_factor(self) -> float: ...
     @property
     def guarantee(self) -> tuple[str, float] | None: ...
+    @property
+    def promise(self) -> str | None: ...
 
+def peer_learner(
+    algorithm: str,
+    sizes: tuple[int, ...],
+    initial: Any,
+    cost_limit: float,
+    safe_cost: float,
+    num_episodes: int,
+    failure_probability: float,
+    factor: float | None,
+) -> Learner: ...
+def cucrl(
+    transitions: Any,
+    initial: Any,
+    baseline: Any,
+    cost_limit: float,
+    safe_cost: float,
+    num_episodes: int,
+    failure_probability: float,
+    factor: float | None,
+) -> Learner: ...
+def always_baseline(
+    initial: Any,
+    baseline: Any,
+    cost_limit: float,
+    safe_cost: float | None,
+    radius: str,
+    num_episodes: int,
+) -> Learner: ...
 def check_margin(cost_limit: float, safe_cost: float) -> None: ...
 def simulate_learner(
     model: Model,

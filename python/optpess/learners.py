@@ -60,7 +60,9 @@ class Deployment:
     policy: FloatArray
     """``[H, S, A]``."""
     source: str
-    """``"Baseline"``, ``"BaselineEstimation"``, ``"PessimisticSet"`` or ``"Lagrangian"``."""
+    """``"Baseline"``, ``"BaselineEstimation"``, ``"PessimisticSet"``, ``"Lagrangian"``; and, of the
+    learners compared with, ``"Optimistic"``, ``"LeastCost"``, ``"MirrorAscent"`` or
+    ``"KnownTransitions"``."""
     certificate: DeploymentCertificate | None
     """For policies of the pessimistic set."""
     optimistic_reward: float

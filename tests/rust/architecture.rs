@@ -27,7 +27,7 @@ const CORE_RANKS: [(&str, u8); 17] = [
 ];
 
 /// The same for the Python package, where `_core` is the compiled module.
-const PYTHON_RANKS: [(&str, u8); 16] = [
+const PYTHON_RANKS: [(&str, u8); 18] = [
     ("exceptions", 0),
     ("_core", 0),
     ("noise", 1),
@@ -39,10 +39,12 @@ const PYTHON_RANKS: [(&str, u8); 16] = [
     ("terms", 3),
     ("columns", 4),
     ("learners", 4),
+    ("peers", 5),
     ("planning", 5),
     ("runs", 5),
     ("plot", 5),
     ("simulation", 6),
+    ("comparison", 7),
     ("__init__", u8::MAX),
 ];
 

@@ -128,6 +128,23 @@ impl MarkovPolicy {
         Ok(Self { shape, data })
     }
 
+    /// The policy that takes every action with the same probability.
+    pub fn uniform(shape: Shape) -> Result<Self> {
+        let mut data = zeros("a policy [H, S, A]", shape.triples())?;
+        data.fill(1.0 / shape.num_actions() as f64);
+        Ok(Self { shape, data })
+    }
+
+    /// Makes this the policy that takes `actions[h, s]` surely, without allocating. The caller's actions
+    /// must be below |A|.
+    pub(crate) fn set_actions(&mut self, actions: &[u32]) {
+        self.data.fill(0.0);
+        let rows = self.data.chunks_exact_mut(self.shape.num_actions());
+        for (row, &action) in rows.zip(actions) {
+            row[action as usize] = 1.0;
+        }
+    }
+
     /// A policy whose rows are distributions by construction; checked in debug builds only.
     pub(crate) fn from_distributions(shape: Shape, data: Vec<f64>) -> Self {
         debug_assert!(Self::new("policy", shape, data.clone()).is_ok());

@@ -2,7 +2,7 @@
 
 use numpy::PyArrayDyn;
 use optpess_core::confidence::{
-    ConfidenceRule, Guarantee, LearningTerms, MAX_EPISODES, OptimisticReward, SafetyMargin,
+    ConfidenceRule, Guarantee, LearningTerms, MAX_EPISODES, SafetyMargin,
 };
 use optpess_core::error::{Error, Interval, Place, Result};
 use optpess_core::learn::{
@@ -15,35 +15,18 @@ use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use serde::{Deserialize, Serialize};
 
+use crate::any_learner::{AnyLearner, either};
 use crate::convert::{Input, array_out, core, count_up_to};
 use crate::doorway;
 use crate::error::{to_python, unknown_choice};
 use crate::evaluate::{initial_in, policy_in};
 use crate::model::Model;
 
-/// Either algorithm of the paper.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub enum AnyLearner {
-    Lp(Box<OptPessLp>),
-    PrimalDual(Box<OptPessPrimalDual>),
-}
-
-/// Calls the same verb on whichever learner it is.
-macro_rules! either {
-    ($learner:expr, $inner:ident => $call:expr) => {
-        match $learner {
-            AnyLearner::Lp($inner) => $call,
-            AnyLearner::PrimalDual($inner) => $call,
-        }
-    };
-}
-pub(crate) use either;
-
 type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
-/// A learner of the core. `optpess.OptPessLP` and `optpess.OptPessPrimalDual` are its public faces.
+/// A learner of the core. `optpess.OptPessLP` and the other subclasses of `optpess.Learner` are its
+/// public faces.
 #[pyclass(module = "optpess._core")]
 #[derive(Debug)]
 pub struct Learner {
@@ -71,17 +54,7 @@ impl Learner {
         let num_episodes = episodes_in(num_episodes)?;
         let policy = policy_in("baseline", baseline)?;
         let initial = initial_in(initial, policy.shape().num_states())?;
-        let radius = match radius {
-            "sub-gaussian" => CostRadius::SubGaussian,
-            "paper" => CostRadius::Paper,
-            other => {
-                return Err(unknown_choice(
-                    "radius",
-                    other,
-                    "\"sub-gaussian\" or \"paper\"",
-                ));
-            }
-        };
+        let radius = radius_in(radius)?;
         let learner = core((|| {
             let baseline = match safe_cost {
                 Some(safe) => SafeBaseline::new(policy, SafetyMargin::new(cost_limit, safe)?)?,
@@ -186,16 +159,11 @@ impl Learner {
     /// Counts, averages and the bonus, as arrays.
     fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let estimates = either!(&self.learner, inner => inner.estimates());
-        let bonus = either!(&self.learner, inner => *inner.bonus());
         let shape = estimates.shape();
         let triple = shape.sizes();
         let rows = [triple[0] - 1, triple[1], triple[2], triple[1]];
         let count = |counts: &[u32]| counts.iter().map(|&n| i64::from(n)).collect::<Vec<i64>>();
-        let bonuses = estimates
-            .visits()
-            .iter()
-            .map(|&visits| bonus.at(visits))
-            .collect();
+        let bonuses = self.learner.bonuses();
         let answer = PyDict::new(py);
         answer.set_item("visits", array_out(py, count(estimates.visits()), &triple)?)?;
         let transition_counts = count(estimates.transition_counts());
@@ -219,16 +187,7 @@ impl Learner {
         &self,
         py: Python<'py>,
     ) -> PyResult<(Option<FloatArray<'py>>, FloatArray<'py>)> {
-        let (reward, cost) = match &self.learner {
-            AnyLearner::Lp(learner) => (
-                learner.optimistic_reward().map(OptimisticReward::signal),
-                learner.pessimistic_cost().signal(),
-            ),
-            AnyLearner::PrimalDual(learner) => (
-                Some(learner.optimistic_reward().signal()),
-                learner.optimistic_cost().signal(),
-            ),
-        };
+        let (reward, cost) = self.learner.signals();
         let shape = cost.shape().sizes();
         let reward = reward
             .map(|signal| array_out(py, signal.data().to_vec(), &shape))
@@ -251,10 +210,7 @@ impl Learner {
     /// How many backward inductions the plans of OptPess-LP took.
     #[getter]
     fn inductions(&self) -> u64 {
-        match &self.learner {
-            AnyLearner::Lp(learner) => learner.inductions(),
-            AnyLearner::PrimalDual(learner) => learner.episodes_observed(),
-        }
+        self.learner.inductions()
     }
 
     /// c0 as used now; None while it is being estimated.
@@ -263,10 +219,16 @@ impl Learner {
         either!(&self.learner, inner => inner.margin()).map(|margin| margin.safe_cost())
     }
 
-    /// Z.
+    /// The logarithm in every radius.
     #[getter]
     fn log_factor(&self) -> f64 {
-        either!(&self.learner, inner => inner.bonus().log_factor())
+        self.learner.log_factor()
+    }
+
+    /// What its paper proves of a learner that ours are compared with.
+    #[getter]
+    fn promise(&self) -> Option<&'static str> {
+        self.learner.promise()
     }
 
     /// ("zero" or "bounded", probability), or None.
@@ -284,7 +246,7 @@ impl Learner {
         let model = &model.get().model;
         match &self.learner {
             AnyLearner::Lp(learner) => doorway::run(py, || gate_forecast(model, learner)),
-            AnyLearner::PrimalDual(_) => Ok(None),
+            _ => Ok(None),
         }
     }
 
@@ -338,12 +300,24 @@ impl Learner {
     }
 }
 
+/// A way to bound the cost of the baseline, by name.
+pub(crate) fn radius_in(name: &str) -> PyResult<CostRadius> {
+    match name {
+        "sub-gaussian" => Ok(CostRadius::SubGaussian),
+        "paper" => Ok(CostRadius::Paper),
+        other => {
+            let allowed = "\"sub-gaussian\" or \"paper\"";
+            Err(unknown_choice("radius", other, allowed))
+        }
+    }
+}
+
 /// K.
-fn episodes_in(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+pub(crate) fn episodes_in(object: &Bound<'_, PyAny>) -> PyResult<u64> {
     count_up_to("num_episodes", object, MAX_EPISODES as f64).map(|count| count as u64)
 }
 
-fn terms(
+pub(crate) fn terms(
     num_episodes: u64,
     failure_probability: f64,
     factor: Option<f64>,

@@ -1,12 +1,14 @@
 //! The border between Python and `optpess_core`: convert in, call the core with the interpreter
 //! released, convert out. No arithmetic, no decisions, no defaults of its own.
 
+mod any_learner;
 mod convert;
 mod doorway;
 mod error;
 mod evaluate;
 mod learner;
 mod model;
+mod peers;
 mod plan;
 mod run;
 mod simulate;
@@ -27,6 +29,8 @@ mod _core {
     use crate::learner::{Learner, check_margin};
     #[pymodule_export]
     use crate::model::{Model, check_noise};
+    #[pymodule_export]
+    use crate::peers::{always_baseline, cucrl, peer_learner};
     #[pymodule_export]
     use crate::plan::{
         backward_induction, extreme_actions, frontier_vertices, lagrangian_plan, solve_parametric,

@@ -13,9 +13,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantArray;
 
+use crate::any_learner::{AnyLearner, either};
 use crate::convert::{array_out, core, count_up_to};
 use crate::error::to_python;
-use crate::learner::{AnyLearner, Learner, either};
+use crate::learner::Learner;
 use crate::model::Model;
 
 /// How often a running simulation looks for signals and reports progress.

@@ -84,6 +84,7 @@ FUNCTIONS = {
     "CMDP": (op.CMDP, 5, ["noise"]),
     "CMDP.stationary": (op.CMDP.stationary, 5, ["horizon", "noise"]),
     "simulate": (partial(op.simulate, MODEL, LEARNER), 0, ["seed", "threads", "episodes"]),
+    "compare": (partial(op.compare, MODEL, {"one": LEARNER}), 0, ["replicates", "seed"]),
     "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),
     "load_run": (op.load_run, 1, []),
     "Gaussian": (op.Gaussian, 1, []),

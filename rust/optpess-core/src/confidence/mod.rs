@@ -4,10 +4,12 @@
 pub mod constants;
 mod guarantee;
 mod margin;
+pub mod peers;
 mod rule;
 mod signals;
 
 pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
+pub use peers::PeerRadii;
 pub use rule::{Bonus, ConfidenceRule, LearningTerms, MAX_EPISODES};
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

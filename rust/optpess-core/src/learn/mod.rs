@@ -7,6 +7,7 @@
 mod baseline;
 mod optpess_lp;
 mod optpess_primal_dual;
+pub mod peers;
 mod pessimistic_set;
 mod turn;
 
@@ -36,6 +37,14 @@ pub enum PolicySource {
     PessimisticSet,
     /// The best policy for the Lagrangian (Algorithm 2).
     Lagrangian,
+    /// The best policy for optimistic signals.
+    Optimistic,
+    /// The policy of least cost, because even that is above the limit: outside the good event.
+    LeastCost,
+    /// A step of mirror ascent from the last policy.
+    MirrorAscent,
+    /// The best policy whose pessimistic cost is within the limit on transitions that were told.
+    KnownTransitions,
 }
 
 /// What is known of the policy of one episode before it is played.

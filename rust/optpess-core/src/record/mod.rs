@@ -115,7 +115,12 @@ impl<'a> Recorder<'a> {
                 self.record.baseline_episodes += 1;
                 self.record.estimation_episodes += 1;
             }
-            PolicySource::PessimisticSet | PolicySource::Lagrangian => {
+            PolicySource::PessimisticSet
+            | PolicySource::Lagrangian
+            | PolicySource::Optimistic
+            | PolicySource::LeastCost
+            | PolicySource::MirrorAscent
+            | PolicySource::KnownTransitions => {
                 self.record.first_planned.get_or_insert(deployment.episode);
             }
         }

@@ -28,7 +28,7 @@ pub enum Check {
     CostDominance,
     /// max(0, V(c tilde, P-hat)) <= V(c, P) for the deployed policy (Lemma C.1).
     CostOptimism,
-    /// V(r bar, P-hat) >= V* past the gate (Lemma 5.3).
+    /// V(r bar, P-hat) >= V* past the gate (Lemma 5.3), and the same for other optimistic plans.
     RewardOptimism,
     /// lambda^k within the bound of Lemma 5.6 from C'' on.
     MultiplierBound,
@@ -78,6 +78,8 @@ pub(crate) struct Auditor<'m> {
     tightening: Option<(u64, f64)>,
     sum_of_tightenings: CompensatedSum,
     telescoped: CompensatedSum,
+    /// Whether Algorithm 2 has been played: only its multiplier telescopes.
+    telescopes: bool,
     audit: Audit,
     episode: u64,
 }
@@ -112,6 +114,7 @@ impl<'m> Auditor<'m> {
             tightening,
             sum_of_tightenings,
             telescoped: CompensatedSum::default(),
+            telescopes: false,
             audit: Audit {
                 findings: [Finding::default(); Check::COUNT],
             },
@@ -188,6 +191,7 @@ impl<'m> Auditor<'m> {
             return;
         };
         let (shape, k) = (learner.shape(), deployment.episode + 1);
+        self.telescopes = true;
         let epsilon = constraint_tightening(k, shape, self.tightening_delta);
         self.sum_of_tightenings.add(epsilon);
         if self.tightening.is_none() && epsilon <= margin.gap() / 2.0 {
@@ -218,7 +222,20 @@ impl<L: Learner> Observer<L> for Auditor<'_> {
                 let (optimum, planned) = (self.optimal_value, deployment.optimistic_reward);
                 self.note_at_most(Check::RewardOptimism, optimum, planned);
             }
-            PolicySource::Baseline | PolicySource::BaselineEstimation => {
+            PolicySource::Optimistic => {
+                let optimistic = deployment.biased_cost.max(0.0);
+                self.note_at_most(Check::CostOptimism, optimistic, truth.cost);
+                let (optimum, planned) = (self.optimal_value, deployment.optimistic_reward);
+                self.note_at_most(Check::RewardOptimism, optimum, planned);
+            }
+            // The iterate of mirror ascent need not be better than the optimum, only cheaper than it is.
+            PolicySource::MirrorAscent | PolicySource::LeastCost => {
+                let optimistic = deployment.biased_cost.max(0.0);
+                self.note_at_most(Check::CostOptimism, optimistic, truth.cost);
+            }
+            PolicySource::Baseline
+            | PolicySource::BaselineEstimation
+            | PolicySource::KnownTransitions => {
                 self.note_at_most(Check::CostDominance, truth.cost, deployment.biased_cost);
             }
         }
@@ -229,7 +246,7 @@ impl<L: Learner> Observer<L> for Auditor<'_> {
             let pair = learner.shape().pair(state as usize, action as usize);
             self.check_row(learner, step, pair);
         }
-        if self.audit.of(Check::CostOptimism).made > 0 {
+        if self.telescopes {
             let telescoped = self.telescoped.value();
             self.note_at_most(Check::Telescoping, telescoped, learner.multiplier());
         }

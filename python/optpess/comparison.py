@@ -1,0 +1,141 @@
+"""Several learners on one problem, in one table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optpess.exceptions import InvalidInputError
+from optpess.learners import Learner
+from optpess.model import CMDP
+from optpess.runs import Run
+from optpess.simulation import simulate
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Comparison", "compare"]
+
+_COLUMNS = {
+    "learner": "learner",
+    "regret": "regret",
+    "weak_violation": "weak violation",
+    "strong_violation": "strong violation",
+    "violating_episodes": "violating episodes",
+    "worst_violation": "worst violation",
+    "microseconds": "us per episode",
+    "guarantee": "guarantee",
+    "growth_exponent": "growth exponent",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Runs of several learners on the same model with the same seed."""
+
+    runs: dict[str, Run]
+    """One run a learner, by name."""
+    seconds: dict[str, float]
+    """How long each run took on one thread, all replicates together."""
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """One row a learner, at the last episode.
+
+        Means over replicates of ``regret``, ``weak_violation``, ``strong_violation`` and
+        ``violating_episodes``; the largest ``worst_violation`` of any replicate; ``microseconds`` an
+        episode on one thread; the ``guarantee``, or None; and ``growth_exponent``: median, least and
+        largest over replicates of the slope of log(regret) against log(episodes) over the last decade,
+        NaN where a regret is not positive.
+        """
+        return [self._row(name, run) for name, run in self.runs.items()]
+
+    def _row(self, name: str, run: Run) -> dict[str, Any]:
+        episodes = int(run.episodes[-1]) * len(run.replicates)
+        slopes = run.growth_exponent()
+        return {
+            "learner": name,
+            "regret": float(run.reward_regret[:, -1].mean()),
+            "weak_violation": float(run.weak_violation[:, -1].mean()),
+            "strong_violation": float(run.strong_violation[:, -1].mean()),
+            "violating_episodes": float(run.violating_episodes.mean()),
+            "worst_violation": float(run.worst_violation.max()),
+            "microseconds": 1e6 * self.seconds[name] / episodes,
+            "guarantee": run.guarantee,
+            "growth_exponent": (float(np.median(slopes)), float(slopes.min()), float(slopes.max())),
+        }
+
+    def to_markdown(self) -> str:
+        """The table, for a document."""
+        lines = [
+            "| " + " | ".join(_COLUMNS.values()) + " |",
+            "| " + " | ".join("---" for _ in _COLUMNS) + " |",
+        ]
+        for row in self.table:
+            cells = (_shown(row[name]) for name in _COLUMNS)
+            lines.append("| " + " | ".join(cells) + " |")
+        return "\n".join(lines)
+
+    def plot(self) -> Figure:
+        """Regret, violations and multipliers over each other, as a matplotlib figure."""
+        from optpess.plot import plot_runs
+
+        return plot_runs(self.runs)
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join(self.runs)})"
+
+
+def compare(
+    model: CMDP,
+    learners: Mapping[str, Learner],
+    *,
+    replicates: int = 1,
+    seed: int = 0,
+    progress: bool = True,
+) -> Comparison:
+    """Runs every learner on the model, one after the other, with the same seed.
+
+    Each runs for the episodes it has left, on one thread, so that times can be compared.
+
+    Args:
+        model: the true model, with one constraint and the learners' limit.
+        learners: by the name that is to stand in the table; they are copied, not changed.
+        replicates: how many for each learner.
+        seed: of the random numbers, the same for all.
+        progress: whether to show progress bars on a terminal.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> told = dict(shape=model.shape, initial=model.initial, num_episodes=500,
+        ...             margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135),
+        ...             confidence=op.Scaled(0.01))
+        >>> found = op.compare(model, {
+        ...     "ours": op.OptPessPrimalDual(**told), "free": op.UnconstrainedOptimistic(**told)})
+        >>> [row["learner"] for row in found.table]
+        ['ours', 'free']
+    """
+    if not learners:
+        raise InvalidInputError("learners is empty; there is nothing to compare")
+    runs, seconds = {}, {}
+    for name, learner in learners.items():
+        start = time.perf_counter()
+        runs[name] = simulate(
+            model, learner, replicates=replicates, seed=seed, threads=1, progress=progress
+        )
+        seconds[name] = time.perf_counter() - start
+    return Comparison(runs, seconds)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        middle, least, most = value
+        return "-" if np.isnan(middle) else f"{middle:.2f} ({least:.2f} to {most:.2f})"
+    if isinstance(value, float):
+        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return "none" if value is None else str(value)

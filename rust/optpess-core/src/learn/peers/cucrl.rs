@@ -1,0 +1,212 @@
+//! C-UCRL in episodic form: the transitions are known, rewards and costs are not.
+//!
+//! After Zheng and Ratliff, *Constrained Upper Confidence Reinforcement Learning*, L4DC 2020, cited as
+//! \[Zheng20\]. Its own setting is average reward in one unending episode; this is its idea carried over to
+//! episodes, not its text. The box in words: play the policy that maximises V(r-hat + b_o, P) subject to
+//! V(c-hat + b_o, P) <= tau on the *told* P, and pi0 for as long as no policy is within the limit. One
+//! episode costs one to a few backward inductions.
+//!
+//! Promise: zero violation with probability 1 - delta, given that the told transitions are the true ones
+//! and that pi0 is safe: with P known, c-hat + b_o >= c alone makes V(c-hat + b_o, P) >= V(c, P).
+
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::{Guarantee, LearningTerms, OptimisticReward, PeerRadii, PessimisticCost};
+use crate::error::{Error, Place, Result};
+use crate::evaluate::Evaluator;
+use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
+use crate::learn::{PolicySource, SafeBaseline, SafeCost};
+use crate::model::{InitialDistribution, Kernel, StepKernel};
+use crate::plan::{Mixer, Parametric, Tradeoff};
+use crate::policy::{MarkovPolicy, SUM_TOLERANCE};
+use crate::shape::Shape;
+use crate::table::{Signal, zeros};
+use crate::vectorised::dot;
+
+/// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
+/// rarely finds them above it.
+const HAIR: f64 = 1e-12;
+
+/// Transitions a learner is told. The name is the warning: whoever holds one was given part of the truth.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownTransitions {
+    shape: Shape,
+    data: Vec<f64>, // [H - 1, S, A, S]
+}
+
+impl KnownTransitions {
+    /// Copies a kernel; refuses one of another shape and one that loses mass.
+    pub fn new(shape: Shape, kernel: &Kernel) -> Result<Self> {
+        kernel.check_shape(shape)?;
+        let (states, pairs) = (shape.num_states(), shape.pairs());
+        let rows = (shape.horizon() - 1) * pairs;
+        let mut data: Vec<f64> = zeros("known transitions [H, S, A, S]", rows * states)?;
+        for (row, target) in data.chunks_exact_mut(states).enumerate() {
+            for (state, probability) in kernel.successors(row / pairs, row % pairs) {
+                target[state] += probability;
+            }
+            let sum: f64 = target.iter().sum();
+            if (sum - 1.0).abs() > SUM_TOLERANCE {
+                let place = shape.triple_index(row);
+                return Err(Error::NotADistribution {
+                    place: Place::new("transitions", &place),
+                    sum,
+                    required: "1 within 1e-9",
+                });
+            }
+        }
+        Ok(Self { shape, data })
+    }
+
+    fn row(&self, step: usize, pair: usize) -> &[f64] {
+        let states = self.shape.num_states();
+        &self.data[(step * self.shape.pairs() + pair) * states..][..states]
+    }
+}
+
+impl StepKernel for KnownTransitions {
+    #[inline(always)]
+    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+        dot(self.row(step, pair), values)
+    }
+
+    #[inline(always)]
+    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+        for (target, &probability) in next.iter_mut().zip(self.row(step, pair)) {
+            *target += mass * probability;
+        }
+    }
+}
+
+/// The learner of C-UCRL.
+pub type Cucrl = Peer<CucrlRule>;
+
+/// How it plans.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct CucrlRule {
+    transitions: KnownTransitions,
+    baseline: SafeBaseline,
+    reward: OptimisticReward,
+    cost: PessimisticCost,
+    bonuses: Vec<f64>, // [H, S, A]
+    planner: Parametric,
+    mixer: Mixer,
+    evaluator: Evaluator,
+}
+
+impl Cucrl {
+    /// A learner that has seen nothing but was told the transitions.
+    pub fn new(
+        transitions: KnownTransitions,
+        initial: InitialDistribution,
+        baseline: SafeBaseline,
+        terms: LearningTerms,
+    ) -> Result<Self> {
+        let shape = baseline.policy().shape();
+        if transitions.shape != shape {
+            return Err(Error::ShapeMismatch {
+                array: "transitions",
+                axes: "[H, S, A] of the baseline",
+                expected: shape.sizes().to_vec(),
+                found: transitions.shape.sizes().to_vec(),
+            });
+        }
+        let margin = match baseline.safe_cost() {
+            SafeCost::Known(margin) => Some(margin),
+            SafeCost::Estimated { .. } => None,
+        };
+        let limits = (baseline.cost_limit(), margin);
+        let rule = CucrlRule {
+            transitions,
+            baseline,
+            reward: OptimisticReward::for_bounded_violation(shape, 0.0)?,
+            cost: PessimisticCost::new(shape, 0.0)?,
+            bonuses: zeros("bonuses [H, S, A]", shape.triples())?,
+            planner: Parametric::new(shape)?,
+            mixer: Mixer::new(shape)?,
+            evaluator: Evaluator::new(shape)?,
+        };
+        Self::from_parts(shape, initial, limits, terms, rule)
+    }
+}
+
+impl CucrlRule {
+    fn play_baseline(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Planned {
+        policy.clone_from(self.baseline.policy());
+        let cost = self
+            .evaluator
+            .evaluate(policy, &self.cost, &self.transitions, &known.initial);
+        Planned {
+            source: PolicySource::Baseline,
+            reward: f64::NAN,
+            cost,
+        }
+    }
+}
+
+impl Rule for CucrlRule {
+    const PROMISE: &'static str =
+        "no violation with probability 1 - delta, if the told transitions are the true ones";
+
+    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+        let bonus = radii.observation(row.visits);
+        self.reward.update(row.step, row.pair, row.reward, bonus);
+        self.cost.update(row.step, row.pair, row.cost, bonus);
+        self.bonuses[row.step * self.transitions.shape.pairs() + row.pair] = bonus;
+    }
+
+    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+        let problem = Tradeoff {
+            shape: known.shape,
+            reward: &self.reward,
+            cost: &self.cost,
+            kernel: &self.transitions,
+            initial: &known.initial,
+        };
+        let found = match self
+            .planner
+            .solve(&problem, known.cost_limit * (1.0 - HAIR))
+        {
+            Ok(found) => found,
+            Err(Error::Infeasible { .. }) => return Ok(self.play_baseline(known, policy)),
+            Err(other) => return Err(other),
+        };
+        let (below, above) = (self.planner.below(), self.planner.above());
+        let (kernel, initial) = (&self.transitions, &known.initial);
+        let completion = self.baseline.policy();
+        self.mixer.mix(
+            below,
+            above,
+            found.weight_above,
+            kernel,
+            initial,
+            completion,
+            policy,
+        );
+        // Re-evaluated by code that did not plan it; what rounding puts above the limit is not played.
+        let cost = self.evaluator.evaluate(policy, &self.cost, kernel, initial);
+        if cost > known.cost_limit {
+            return Ok(self.play_baseline(known, policy));
+        }
+        Ok(Planned {
+            source: PolicySource::KnownTransitions,
+            reward: found.value,
+            cost,
+        })
+    }
+
+    fn signals(&self) -> (&Signal, &Signal) {
+        (self.reward.signal(), self.cost.signal())
+    }
+
+    fn bonuses(&self) -> &[f64] {
+        &self.bonuses
+    }
+
+    /// Given that the transitions it was told are the true ones.
+    fn guarantee(&self, terms: &LearningTerms) -> Option<Guarantee> {
+        let probability = 1.0 - terms.failure_probability();
+        let kept = terms.rule().keeps_guarantee();
+        kept.then_some(Guarantee::ZeroViolation { probability })
+    }
+}

@@ -1,0 +1,93 @@
+//! Optimism without a constraint: the end of the scale that only wants reward.
+//!
+//! After Azar, Osband and Munos, *Minimax Regret Bounds for Reinforcement Learning*, ICML 2017 (UCBVI),
+//! with the bonus of OptCMDP-bonus in place of theirs, so that a comparison with it shows what the
+//! constraint alone does. The box in words: play the best policy for r-hat + b on P-hat. One episode
+//! costs one backward induction. Promise: sqrt(K) regret against the best policy *without* a limit, so
+//! that its regret against the constrained optimum is negative and its violation grows like K.
+
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
+use crate::error::Result;
+use crate::learn::PolicySource;
+use crate::learn::peers::optimistic_signals::OptimisticSignals;
+use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
+use crate::model::InitialDistribution;
+use crate::plan::{Objective, StepValues, Tradeoff, Vertex};
+use crate::policy::MarkovPolicy;
+use crate::shape::Shape;
+use crate::table::Signal;
+
+/// The learner that ignores the cost.
+pub type UnconstrainedOptimistic = Peer<UnconstrainedRule>;
+
+/// How it plans.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct UnconstrainedRule {
+    signals: OptimisticSignals,
+    values: StepValues,
+    found: Vertex,
+}
+
+impl UnconstrainedOptimistic {
+    /// A learner that has seen nothing. The margin is for the record: no plan looks at it.
+    pub fn new(
+        shape: Shape,
+        initial: InitialDistribution,
+        margin: SafetyMargin,
+        terms: LearningTerms,
+    ) -> Result<Self> {
+        let rule = UnconstrainedRule {
+            signals: OptimisticSignals::new(shape)?,
+            values: StepValues::new(shape)?,
+            found: Vertex::new(shape)?,
+        };
+        Self::from_parts(
+            shape,
+            initial,
+            (margin.cost_limit(), Some(margin)),
+            terms,
+            rule,
+        )
+    }
+}
+
+impl Rule for UnconstrainedRule {
+    const PROMISE: &'static str =
+        "regret of order sqrt(K) against the best policy without a limit; no bound on violations";
+
+    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+        self.signals
+            .revise(row, radii.bonus(row.visits, row.frequencies));
+    }
+
+    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+        let problem = Tradeoff {
+            shape: known.shape,
+            reward: &self.signals.reward,
+            cost: &self.signals.cost,
+            kernel: known.estimates.kernel(),
+            initial: &known.initial,
+        };
+        problem.solve(
+            Objective::Lagrangian(0.0),
+            &mut self.values,
+            &mut self.found,
+        );
+        policy.set_actions(self.found.actions());
+        Ok(Planned {
+            source: PolicySource::Optimistic,
+            reward: self.found.reward(),
+            cost: self.found.cost(),
+        })
+    }
+
+    fn signals(&self) -> (&Signal, &Signal) {
+        (self.signals.reward.signal(), self.signals.cost.signal())
+    }
+
+    fn bonuses(&self) -> &[f64] {
+        &self.signals.bonuses
+    }
+}
