@@ -103,12 +103,11 @@ impl<G: StepSignal, K: StepKernel> Job for Recursion<'_, G, K> {
                 self.expected.fill(0.0); // no step follows
             }
             self.signal.add_to(step, self.expected); // now Q_h(s,a), where a is taken
-            for (part, &probability) in self.expected.iter_mut().zip(choices) {
-                *part *= probability;
-            }
-            let mut state = 0;
-            each_row(self.expected, shape.num_actions(), |parts| {
-                here[state] = parts.iter().fold(0.0, |sum, part| sum + part);
+            let (mut state, mut rest) = (0, choices);
+            each_row(self.expected, shape.num_actions(), |qualities| {
+                let choice = rest.split_off(..qualities.len()).unwrap_or_default();
+                let parts = qualities.iter().zip(choice);
+                here[state] = parts.fold(0.0, |sum, (quality, p)| sum + quality * p);
                 state += 1;
             });
         }
