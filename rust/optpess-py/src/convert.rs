@@ -92,6 +92,15 @@ impl<'py> Input<'py> {
         }
     }
 
+    /// The first entry along the first axis, if the array is a view that repeats it: what NumPy makes of
+    /// `broadcast_to`, and what a stationary model hands out as its rewards.
+    pub fn repeated_entry(&self) -> PyResult<Option<Self>> {
+        if self.array.strides().first() != Some(&0) || self.shape.first() == Some(&0) {
+            return Ok(None);
+        }
+        Self::new(self.name, &self.array.get_item(0)?).map(Some)
+    }
+
     /// A copy of the elements as 64-bit floats in C order.
     pub fn floats(&self) -> PyResult<Vec<f64>> {
         if let Some(array) = self.as_is::<f64>() {

@@ -33,7 +33,10 @@ pub fn signal_in(name: &'static str, object: &Bound<'_, PyAny>, shape: Shape) ->
         core(Signal::stationary(name, shape, input.floats()?))
     } else {
         let input = input.with_shape(&[horizon, states, actions], axes)?;
-        core(Signal::new(name, shape, input.floats()?))
+        match input.repeated_entry()? {
+            Some(entry) => core(Signal::stationary(name, shape, entry.floats()?)),
+            None => core(Signal::new(name, shape, input.floats()?)),
+        }
     }
 }
 

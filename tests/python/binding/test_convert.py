@@ -184,3 +184,15 @@ def test_other_threads_run_during_a_long_call():
         done.set()
         counter.join()
     assert after > before
+
+
+def test_a_view_that_repeats_one_step_is_read_as_the_array_it_stands_for():
+    model = op.zoo.media()
+    policy = np.full(model.shape, 0.5)
+    repeated = model.rewards
+    assert repeated.strides[0] == 0
+    written_out = np.ascontiguousarray(repeated)
+    expected = op.state_values(policy, written_out, model.transitions)
+    assert np.array_equal(op.state_values(policy, repeated, model.transitions), expected)
+    with pytest.raises(op.InvalidInputError, match=r"signal has shape \[10, 10, 2\]"):
+        op.state_values(policy[:5], repeated, model.transitions)
