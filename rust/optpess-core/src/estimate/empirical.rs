@@ -8,7 +8,7 @@ use crate::model::StepKernel;
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::trajectory::Trajectory;
-use crate::vectorised::{dot, dot_rows, dot_two};
+use crate::vectorised::{Job, dot, dot_rows, dot_two, vectorised};
 
 /// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
 /// that mass leaks there. Nothing is normalised.
@@ -144,19 +144,23 @@ impl Estimates {
         &self.kernel
     }
 
-    /// Takes one episode in. `changed` is told of every row that changed: step, pair, N, r-hat, c-hat.
-    /// The trajectory's first cost is the one counted.
+    /// Takes one episode in and tells `changed` of every row that changed. The trajectory's first cost
+    /// is the one counted.
     #[inline]
-    pub fn update(
-        &mut self,
-        seen: &Trajectory,
-        mut changed: impl FnMut(usize, usize, u32, f64, f64),
-    ) {
+    pub fn update(&mut self, seen: &Trajectory, changed: impl FnMut(ChangedRow<'_>)) {
+        vectorised(Update {
+            estimates: self,
+            seen,
+            changed,
+        });
+    }
+
+    #[inline(always)]
+    fn take_in(&mut self, seen: &Trajectory, mut changed: impl FnMut(ChangedRow<'_>)) {
         let horizon = self.shape.horizon();
         for step in 0..horizon {
-            let pair = self
-                .shape
-                .pair(seen.states[step] as usize, seen.actions[step] as usize);
+            let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
+            let pair = self.shape.pair(state, action);
             let row = step * self.shape.pairs() + pair;
             self.visits[row] += 1;
             let visits = f64::from(self.visits[row]);
@@ -173,15 +177,59 @@ impl Estimates {
                     *estimate = f64::from(count) / visits;
                 }
             }
-            changed(
+            let successors = if step + 1 < horizon {
+                self.kernel.row(step, pair)
+            } else {
+                &[]
+            };
+            changed(ChangedRow {
                 step,
+                state,
+                action,
                 pair,
-                self.visits[row],
-                self.rewards[row],
-                self.costs[row],
-            );
+                visits: self.visits[row],
+                reward: self.rewards[row],
+                cost: self.costs[row],
+                successors,
+            });
         }
     }
+}
+
+struct Update<'a, F> {
+    estimates: &'a mut Estimates,
+    seen: &'a Trajectory,
+    changed: F,
+}
+
+impl<F: FnMut(ChangedRow<'_>)> Job for Update<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.estimates.take_in(self.seen, self.changed);
+    }
+}
+
+/// What an episode changed at one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChangedRow<'a> {
+    /// h.
+    pub step: usize,
+    /// s.
+    pub state: usize,
+    /// a.
+    pub action: usize,
+    /// The index of (s, a) within the step.
+    pub pair: usize,
+    /// N_h(s,a).
+    pub visits: u32,
+    /// r-hat_h(s,a).
+    pub reward: f64,
+    /// c-hat_h(s,a).
+    pub cost: f64,
+    /// P-hat_h(.|s,a); empty at the last step.
+    pub successors: &'a [f64],
 }
 
 #[cfg(test)]
@@ -206,17 +254,11 @@ mod tests {
     fn rows_never_visited_stay_zero_and_visited_ones_are_averages() {
         let mut estimates = Estimates::new(Shape::new(2, 2, 1).unwrap()).unwrap();
         let mut changed = Vec::new();
-        estimates.update(
-            &episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]),
-            |step, pair, n, r, c| {
-                changed.push((step, pair, n, r, c));
-            },
-        );
+        estimates.update(&episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]), |row| {
+            changed.push((row.step, row.pair, row.visits, row.reward, row.cost));
+        });
         assert_eq!(changed, [(0, 0, 1, 1.0, 0.5), (1, 1, 1, 0.0, 1.0)]);
-        estimates.update(
-            &episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]),
-            |_, _, _, _, _| {},
-        );
+        estimates.update(&episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]), |_| {});
         assert_eq!(estimates.visits(), &[2, 0, 1, 1]);
         assert_eq!(estimates.kernel().row(0, 0), &[0.5, 0.5]);
         assert_eq!(estimates.kernel().row(0, 1), &[0.0, 0.0]);

@@ -356,14 +356,13 @@ impl Learner for OptPessLp {
             Knowledge::Margin(_, reward) => Some(reward),
         };
         // Alg. 1, lines 3, 4 and 7: counters, estimates and signals of the rows that changed.
-        self.estimates
-            .update(seen, |step, pair, visits, reward, cost| {
-                let bonus = bonus.at(visits);
-                cost_signal.update(step, pair, cost, bonus);
-                if let Some(signal) = &mut reward_signal {
-                    signal.update(step, pair, reward, bonus);
-                }
-            });
+        self.estimates.update(seen, |row| {
+            let bonus = bonus.at(row.visits);
+            cost_signal.update(row.step, row.pair, row.cost, bonus);
+            if let Some(signal) = &mut reward_signal {
+                signal.update(row.step, row.pair, row.reward, bonus);
+            }
+        });
         self.turn.seen();
         if let Knowledge::Estimating(estimation) = &mut self.knowledge
             && let Some(margin) = estimation.observe(&seen.costs)?
