@@ -78,6 +78,9 @@ pub struct Estimates {
     rewards: Vec<f64>,           // [H, S, A]
     costs: Vec<f64>,             // [H, S, A]
     kernel: EmpiricalKernel,
+    /// Rows counted since their averages were last renewed, each once.
+    dirty: Vec<u32>, // [at most H S A]
+    is_dirty: Vec<bool>, // [H, S, A]
 }
 
 impl Estimates {
@@ -105,6 +108,8 @@ impl Estimates {
                 pairs: shape.pairs(),
                 data: zeros("an empirical kernel [H, S, A, S]", entries)?,
             },
+            dirty: Vec::with_capacity(shape.horizon()),
+            is_dirty: zeros("marks [H, S, A]", shape.triples())?,
         })
     }
 
@@ -148,66 +153,87 @@ impl Estimates {
     /// is the one counted.
     #[inline]
     pub fn update(&mut self, seen: &Trajectory, changed: impl FnMut(ChangedRow<'_>)) {
-        vectorised(Update {
+        self.count(seen);
+        self.renew(changed);
+    }
+
+    /// The first half of [`Estimates::update`]: counts and sums. Averages and P-hat lag behind until
+    /// [`Estimates::renew`].
+    #[inline(always)]
+    pub fn count(&mut self, seen: &Trajectory) {
+        let (horizon, states) = (self.shape.horizon(), self.shape.num_states());
+        for step in 0..horizon {
+            let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
+            let row = step * self.shape.pairs() + self.shape.pair(state, action);
+            self.visits[row] += 1;
+            self.reward_sums[row] += seen.rewards[step];
+            self.cost_sums[row] += seen.costs[step];
+            if step + 1 < horizon {
+                self.transition_counts[row * states + seen.states[step + 1] as usize] += 1;
+            }
+            if !self.is_dirty[row] {
+                self.is_dirty[row] = true;
+                self.dirty.push(row as u32);
+            }
+        }
+    }
+
+    /// The second half: renews the averages of every row counted since the last time, and tells
+    /// `changed` of each.
+    #[inline]
+    pub fn renew(&mut self, changed: impl FnMut(ChangedRow<'_>)) {
+        vectorised(Renewal {
             estimates: self,
-            seen,
             changed,
         });
     }
 
     #[inline(always)]
-    fn take_in(&mut self, seen: &Trajectory, mut changed: impl FnMut(ChangedRow<'_>)) {
-        let horizon = self.shape.horizon();
-        for step in 0..horizon {
-            let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
-            let pair = self.shape.pair(state, action);
-            let row = step * self.shape.pairs() + pair;
-            self.visits[row] += 1;
-            let visits = f64::from(self.visits[row]);
-            self.reward_sums[row] += seen.rewards[step];
-            self.cost_sums[row] += seen.costs[step];
-            self.rewards[row] = self.reward_sums[row] / visits;
-            self.costs[row] = self.cost_sums[row] / visits;
-            if step + 1 < horizon {
-                let states = self.shape.num_states();
-                let counts = &mut self.transition_counts[row * states..][..states];
-                counts[seen.states[step + 1] as usize] += 1;
-                let estimates = self.kernel.row_mut(step, pair);
-                for (estimate, &count) in estimates.iter_mut().zip(&*counts) {
-                    *estimate = f64::from(count) / visits;
-                }
+    fn renew_row(&mut self, row: usize) -> ChangedRow<'_> {
+        let (pairs, states) = (self.shape.pairs(), self.shape.num_states());
+        let (step, pair) = (row / pairs, row % pairs);
+        let visits = self.visits[row];
+        let count = f64::from(visits);
+        self.rewards[row] = self.reward_sums[row] / count;
+        self.costs[row] = self.cost_sums[row] / count;
+        let mut successors: &[f64] = &[];
+        if step + 1 < self.shape.horizon() {
+            let counts = &self.transition_counts[row * states..][..states];
+            let estimates = self.kernel.row_mut(step, pair);
+            for (estimate, &followed) in estimates.iter_mut().zip(counts) {
+                *estimate = f64::from(followed) / count;
             }
-            let successors = if step + 1 < horizon {
-                self.kernel.row(step, pair)
-            } else {
-                &[]
-            };
-            changed(ChangedRow {
-                step,
-                state,
-                action,
-                pair,
-                visits: self.visits[row],
-                reward: self.rewards[row],
-                cost: self.costs[row],
-                successors,
-            });
+            successors = estimates;
+        }
+        ChangedRow {
+            step,
+            state: pair / self.shape.num_actions(),
+            action: pair % self.shape.num_actions(),
+            pair,
+            visits,
+            reward: self.rewards[row],
+            cost: self.costs[row],
+            successors,
         }
     }
 }
 
-struct Update<'a, F> {
+struct Renewal<'a, F> {
     estimates: &'a mut Estimates,
-    seen: &'a Trajectory,
     changed: F,
 }
 
-impl<F: FnMut(ChangedRow<'_>)> Job for Update<'_, F> {
+impl<F: FnMut(ChangedRow<'_>)> Job for Renewal<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self) {
-        self.estimates.take_in(self.seen, self.changed);
+    fn run(mut self) {
+        for index in 0..self.estimates.dirty.len() {
+            let row = self.estimates.dirty[index] as usize;
+            self.estimates.is_dirty[row] = false;
+            (self.changed)(self.estimates.renew_row(row));
+        }
+        self.estimates.dirty.clear();
     }
 }
 

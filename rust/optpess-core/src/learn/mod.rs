@@ -5,6 +5,7 @@
 //! far, [`Learner::observe`] takes one episode in.
 
 mod baseline;
+mod gate_watch;
 mod optpess_lp;
 mod optpess_primal_dual;
 pub mod peers;
@@ -81,7 +82,8 @@ pub trait Learner: Clone + Send + Sync {
     /// Plans the next episode.
     fn next_policy(&mut self) -> Result<Deployment>;
     /// As [`Learner::next_policy`], for a caller who keeps a record and nothing else: figures of the
-    /// deployment that no record holds (the policy's values on the empirical kernel) may be NaN.
+    /// deployment that no record holds (the policy's values on the empirical kernel) may be NaN, and
+    /// averages and signals may lag behind the counts until someone needs them.
     #[inline(always)]
     fn next_plan(&mut self) -> Result<Deployment> {
         self.next_policy()
