@@ -57,12 +57,23 @@ impl<'m> TabularEnvironment<'m> {
         streams: &mut Streams,
         seen: &mut Trajectory,
     ) {
+        self.rollout_choosing(streams, seen, |step, state| actions.at(step, state));
+    }
+
+    /// The same for actions that are kept in another way.
+    #[inline(always)]
+    pub(crate) fn rollout_choosing(
+        &self,
+        streams: &mut Streams,
+        seen: &mut Trajectory,
+        choose: impl FnMut(usize, usize) -> usize,
+    ) {
         vectorised(Play {
             environment: self,
             states: &mut streams.states,
             noise: &mut streams.noise,
             seen,
-            choose: |step, state| actions.at(step, state),
+            choose,
         });
     }
 }
