@@ -29,14 +29,10 @@ pub(crate) struct PrimalDualFlock {
     tightening_delta: f64,
     observed: u64,
     // What has been learnt.
-    visits: Vec<Lanes>,      // [H, S, A]
-    reward_sums: Vec<Lanes>, // [H, S, A]
-    cost_sums: Vec<Lanes>,   // [H, S, A]
-    counts: Vec<Lanes>,      // [H, S, A, S], the last step is not used
-    kernel: Vec<Lanes>,      // [H, S, A, S], the last step is not used
-    reward: Vec<Lanes>,      // [H, S, A], r tilde
-    cost: Vec<Lanes>,        // [H, S, A], c tilde
-    positive_costs: usize,   // entries of c tilde above 0, of all lanes
+    pairs: Vec<Pair>,      // [H, S, A]
+    counts: Vec<Lanes>,    // [H, S, A, S], the last step is not used
+    kernel: Vec<Lanes>,    // [H, S, A, S], the last step is not used
+    positive_costs: usize, // entries of c tilde above 0, of all lanes
     multiplier: [f64; LANES],
     next_multiplier: [f64; LANES],
     // The plan.
@@ -44,6 +40,16 @@ pub(crate) struct PrimalDualFlock {
     changed: bool,
     values: [Vec<Lanes>; 2], // [S], of the Lagrangian: this step's and the next
     cost_values: [Vec<Lanes>; 2], // [S]
+}
+
+/// What eight replicates know of one pair (s, a) of a step.
+#[derive(Debug, Clone, Copy, Default)]
+struct Pair {
+    visits: Lanes,
+    reward_sum: Lanes,
+    cost_sum: Lanes,
+    reward: Lanes, // r tilde
+    cost: Lanes,   // c tilde
 }
 
 impl PrimalDualFlock {
@@ -56,7 +62,6 @@ impl PrimalDualFlock {
             return Ok(None);
         }
         let wide = |what, len| zeros::<Lanes>(what, len);
-        let table = || wide("replicates [H, S, A]", shape.triples());
         let column = || wide("values of replicates [S]", states);
         let mut flock = Self {
             shape,
@@ -65,13 +70,9 @@ impl PrimalDualFlock {
             bonus: *learner.bonus(),
             tightening_delta: learner.tightening_delta(),
             observed: learner.episodes_observed(),
-            visits: table()?,
-            reward_sums: table()?,
-            cost_sums: table()?,
+            pairs: zeros("replicates [H, S, A]", shape.triples())?,
             counts: wide("counts of replicates [H, S, A, S]", entries)?,
             kernel: wide("kernels of replicates [H, S, A, S]", entries)?,
-            reward: table()?,
-            cost: table()?,
             positive_costs: 0,
             multiplier: [learner.multiplier(); LANES],
             next_multiplier: [0.0; LANES],
@@ -90,12 +91,14 @@ impl PrimalDualFlock {
         for row in 0..self.shape.triples() {
             let all = |value: f64| Lanes([value; LANES]);
             let (step, pair) = (row / pairs, row % pairs);
-            self.visits[row] = all(f64::from(estimates.visits()[row]));
-            self.reward_sums[row] = all(reward_sums[row]);
-            self.cost_sums[row] = all(cost_sums[row]);
-            self.reward[row] = all(learner.optimistic_reward().at(step, pair));
-            self.cost[row] = all(learner.optimistic_cost().at(step, pair));
-            let positive = usize::from(self.cost[row].0[0] > 0.0);
+            self.pairs[row] = Pair {
+                visits: all(f64::from(estimates.visits()[row])),
+                reward_sum: all(reward_sums[row]),
+                cost_sum: all(cost_sums[row]),
+                reward: all(learner.optimistic_reward().at(step, pair)),
+                cost: all(learner.optimistic_cost().at(step, pair)),
+            };
+            let positive = usize::from(self.pairs[row].cost.0[0] > 0.0);
             self.positive_costs += LANES * positive;
         }
         let (counts, probabilities) = estimates.kernel().in_full()?;
@@ -197,7 +200,7 @@ impl<const S: usize, const WITH_COST: bool> Job for Induction<'_, S, WITH_COST> 
                 let (mut best_action, mut best_cost) = ([0; LANES], [0.0; LANES]);
                 for action in 0..actions {
                     let row = (step * states + state) * actions + action;
-                    let (gain, loss) = (flock.reward[row].0, flock.cost[row].0);
+                    let (gain, loss) = (flock.pairs[row].reward.0, flock.pairs[row].cost.0);
                     let mut quality: [f64; LANES] =
                         std::array::from_fn(|lane| gain[lane] - price[lane] * loss[lane]);
                     let mut cost = loss;
@@ -251,50 +254,43 @@ impl Job for Update<'_> {
         let (flock, seen) = (self.flock, &self.seen[..self.seen.len().min(LANES)]);
         let [steps, states, actions] = flock.shape.sizes();
         for step in 0..steps {
+            let pairs = &mut flock.pairs[step * states * actions..][..states * actions];
             // Each replicate has a row of its own: gather, compute side by side, scatter.
             let mut rows = [0; LANES];
-            let (mut visits, mut sums) = ([1.0; LANES], [[0.0; LANES]; 2]);
+            let (mut visits, mut rewards, mut costs) = ([1.0; LANES], [0.0; LANES], [0.0; LANES]);
             for (lane, seen) in seen.iter().enumerate() {
-                let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
-                let row = (step * states + state) * actions + action;
-                rows[lane] = row;
-                visits[lane] = flock.visits[row].0[lane] + 1.0;
-                sums[0][lane] = flock.reward_sums[row].0[lane] + seen.rewards[step];
-                sums[1][lane] = flock.cost_sums[row].0[lane] + seen.costs[step];
-                if step + 1 < steps {
-                    let next = seen.states[step + 1] as usize;
-                    flock.counts[row * states + next].0[lane] += 1.0;
-                }
+                rows[lane] = seen.states[step] as usize * actions + seen.actions[step] as usize;
+                let pair = &pairs[rows[lane]];
+                visits[lane] = pair.visits.0[lane] + 1.0;
+                rewards[lane] = pair.reward_sum.0[lane] + seen.rewards[step];
+                costs[lane] = pair.cost_sum.0[lane] + seen.costs[step];
             }
-            let (mut gain, mut loss) = ([0.0; LANES], [0.0; LANES]);
+            let (mut gains, mut losses) = ([0.0; LANES], [0.0; LANES]);
             for lane in 0..LANES {
                 let bonus = flock.bonus.at_expected(visits[lane]);
-                gain[lane] = sums[0][lane] / visits[lane] + bonus;
-                loss[lane] = sums[1][lane] / visits[lane] - bonus;
+                gains[lane] = rewards[lane] / visits[lane] + bonus;
+                losses[lane] = costs[lane] / visits[lane] - bonus;
             }
             for lane in 0..seen.len() {
-                let row = rows[lane];
-                flock.visits[row].0[lane] = visits[lane];
-                flock.reward_sums[row].0[lane] = sums[0][lane];
-                flock.cost_sums[row].0[lane] = sums[1][lane];
-                flock.reward[row].0[lane] = gain[lane];
-                let stored = &mut flock.cost[row].0[lane];
-                flock.positive_costs += usize::from(loss[lane] > 0.0);
-                flock.positive_costs -= usize::from(*stored > 0.0);
-                *stored = loss[lane];
+                let pair = &mut pairs[rows[lane]];
+                pair.visits.0[lane] = visits[lane];
+                pair.reward_sum.0[lane] = rewards[lane];
+                pair.cost_sum.0[lane] = costs[lane];
+                pair.reward.0[lane] = gains[lane];
+                flock.positive_costs += usize::from(losses[lane] > 0.0);
+                flock.positive_costs -= usize::from(pair.cost.0[lane] > 0.0);
+                pair.cost.0[lane] = losses[lane];
             }
-            if step + 1 < steps {
-                for next in 0..states {
-                    let mut share = [0.0; LANES];
-                    for lane in 0..LANES {
-                        share[lane] = flock.counts[rows[lane] * states + next].0[lane];
-                    }
-                    for lane in 0..LANES {
-                        share[lane] /= visits[lane];
-                    }
-                    for lane in 0..seen.len() {
-                        flock.kernel[rows[lane] * states + next].0[lane] = share[lane];
-                    }
+            if step + 1 == steps {
+                continue;
+            }
+            for (lane, seen) in seen.iter().enumerate() {
+                let row = (step * states * actions + rows[lane]) * states;
+                let counts = &mut flock.counts[row..][..states];
+                counts[seen.states[step + 1] as usize].0[lane] += 1.0;
+                let kernel = &mut flock.kernel[row..][..states];
+                for (share, count) in kernel.iter_mut().zip(counts) {
+                    share.0[lane] = count.0[lane] / visits[lane];
                 }
             }
         }
