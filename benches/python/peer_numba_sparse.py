@@ -1,0 +1,195 @@
+"""OptPess-PrimalDual with lists of successors, and OptPess-LP while it plays pi0, compiled by numba.
+
+The rules are those of `peer_numba.py`. While it plays pi0, a peer of OptPess-LP needs the rows of pi0
+alone: it keeps no others, evaluates pi0 on them at every episode, and judges pi0 once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from peer_numba import compiled, constants, drawn, learnt, started, tightening, value
+
+
+@compiled
+def listed_value(
+    lists: tuple[np.ndarray, np.ndarray, np.ndarray],
+    signal: np.ndarray,
+    actions: np.ndarray,
+    initial: np.ndarray,
+    work: np.ndarray,
+) -> float:
+    """V_1(mu; signal, P) for P as lists: how many successors [H, S, A], which and with what probability
+    [H, S, A, width]."""
+    used, successors, probabilities = lists
+    H, S, _ = signal.shape
+    following, here = work[0], work[1]
+    for h in range(H - 1, -1, -1):
+        for s in range(S):
+            a = actions[h, s]
+            total = signal[h, s, a]
+            if h + 1 < H:
+                for j in range(used[h, s, a]):
+                    total += probabilities[h, s, a, j] * following[successors[h, s, a, j]]
+            here[s] = total
+        following, here = here, following
+    result = 0.0
+    for s in range(S):
+        result += initial[s] * following[s]
+    return result
+
+
+@compiled
+def greedy_lists(
+    lists: tuple[np.ndarray, np.ndarray, np.ndarray],
+    tilde: np.ndarray,
+    price: float,
+    actions: np.ndarray,
+    work: np.ndarray,
+) -> bool:
+    """Backward induction on r tilde - price c tilde into `actions`; whether any of them changed."""
+    used, successors, probabilities = lists
+    _, H, S, A = tilde.shape
+    following, here, changed = work[0], work[1], False
+    for h in range(H - 1, -1, -1):
+        for s in range(S):
+            best, chosen = -math.inf, 0
+            for a in range(A):
+                quality = tilde[0, h, s, a] - price * tilde[1, h, s, a]
+                if h + 1 < H:
+                    for j in range(used[h, s, a]):
+                        quality += probabilities[h, s, a, j] * following[successors[h, s, a, j]]
+                if quality > best:
+                    best, chosen = quality, a
+            here[s] = best
+            changed |= chosen != actions[h, s]
+            actions[h, s] = chosen
+        following, here = here, following
+    return changed
+
+
+@compiled
+def counted(
+    place: tuple[int, int, int],
+    after: int,
+    n: float,
+    lists: tuple[np.ndarray, np.ndarray, np.ndarray],
+    counts: np.ndarray,
+) -> None:
+    """Adds a successor to the list of its row and renews the row's averages."""
+    h, s, a = place
+    used, successors, probabilities = lists
+    length = used[h, s, a]
+    found = length
+    for j in range(length):
+        if successors[h, s, a, j] == after:
+            found = j
+            break
+    if found == length:
+        successors[h, s, a, found] = after
+        used[h, s, a] = length + 1
+    counts[h, s, a, found] += 1.0
+    for j in range(used[h, s, a]):
+        probabilities[h, s, a, j] = counts[h, s, a, j] / n
+
+
+@compiled
+def run_sparse(
+    truth: tuple[np.ndarray, np.ndarray, np.ndarray],
+    r: np.ndarray,
+    c: np.ndarray,
+    initial: np.ndarray,
+    limit: float,
+    safe: float,
+    K: int,
+    delta: float,
+    episodes: int,
+    seed: int,
+) -> tuple[float, float, float]:
+    """The last multiplier and the sums of the true rewards and costs of the deployed policies."""
+    np.random.seed(seed)  # noqa: NPY002
+    H, S, A = r.shape
+    _, possible, probabilities = truth
+    width = possible.shape[3]
+    Z, scale, small = constants(H, S, A, K, delta)
+    sums, tilde = started(H, S, A, Z)
+    counts = np.zeros((H, S, A, width))
+    successors = np.zeros((H, S, A, width), np.int32)
+    lists = (np.zeros((H, S, A), np.int32), successors, np.zeros((H, S, A, width)))
+    actions, work = np.full((H, S), -1), np.zeros((2, S))
+    multiplier, true_r, true_c, total_r, total_c = 0.0, 0.0, 0.0, 0.0, 0.0
+    for k in range(1, episodes + 1):
+        price = multiplier / ((limit - safe) * H * math.sqrt(k))
+        changed = greedy_lists(lists, tilde, price, actions, work)
+        optimistic = listed_value(lists, tilde[1], actions, initial, work)
+        if changed:
+            true_r = listed_value(truth, r, actions, initial, work)
+            true_c = listed_value(truth, c, actions, initial, work)
+        state = drawn(initial)
+        for h in range(H):
+            a = actions[h, state]
+            n = learnt((h, state, a), r, c, sums, tilde, Z)
+            if h + 1 < H:
+                after = possible[h, state, a, drawn(probabilities[h, state, a])]
+                counted((h, state, a), after, n, lists, counts)
+                state = after
+        multiplier = max(0.0, multiplier + max(optimistic, 0.0) + tightening(k, scale, small) - limit)
+        total_r += true_r
+        total_c += true_c
+    return multiplier, total_r, total_c
+
+
+@compiled
+def run_baseline(
+    P: np.ndarray,
+    r: np.ndarray,
+    c: np.ndarray,
+    initial: np.ndarray,
+    limit: float,
+    safe: float,
+    K: int,
+    delta: float,
+    episodes: int,
+    seed: int,
+    actions: np.ndarray,
+) -> tuple[float, float, float]:
+    """The last pessimistic cost of pi0 and the sums of its true rewards and costs; stops at the gate.
+
+    The sums of rewards are kept, since planning will want them; the rest of r bar can wait until then.
+    """
+    np.random.seed(seed)  # noqa: NPY002
+    H, S, A = r.shape
+    Z = constants(H, S, A, K, delta)[0]
+    work = np.zeros((2, S))
+    visits, sums_r, sums_c = np.zeros((H, S)), np.zeros((H, S)), np.zeros((H, S))
+    counts, P_hat = np.zeros((H, S, S)), np.zeros((H, S, 1, S))
+    signal = np.full((H, S, 1), (1 + H * S) * math.sqrt(Z))
+    always, chance_r, chance_c = np.zeros((H, S), np.int64), np.empty((H, S)), np.empty((H, S))
+    rows = np.empty((H, S, S))
+    for h in range(H):
+        for s in range(S):
+            chance_r[h, s], chance_c[h, s] = r[h, s, actions[h, s]], c[h, s, actions[h, s]]
+            rows[h, s] = P[h, s, actions[h, s]]
+    true_r, true_c = value(P, r, actions, initial, work), value(P, c, actions, initial, work)
+    pessimistic, total_r, total_c = 0.0, 0.0, 0.0
+    for _ in range(episodes):
+        pessimistic = value(P_hat, signal, always, initial, work)
+        if pessimistic < (limit + safe) / 2:
+            break
+        state = drawn(initial)
+        for h in range(H):
+            visits[h, state] += 1.0
+            n = visits[h, state]
+            sums_r[h, state] += np.random.random() < chance_r[h, state]  # noqa: NPY002
+            sums_c[h, state] += np.random.random() < chance_c[h, state]  # noqa: NPY002
+            signal[h, state, 0] = sums_c[h, state] / n + (1 + H * S) * math.sqrt(Z / n)
+            if h + 1 < H:
+                after = drawn(rows[h, state])
+                counts[h, state, after] += 1.0
+                for t in range(S):
+                    P_hat[h, state, 0, t] = counts[h, state, t] / n
+                state = after
+        total_r += true_r
+        total_c += true_c
+    return pessimistic, total_r, total_c
