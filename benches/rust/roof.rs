@@ -126,9 +126,11 @@ fn main() {
     {
         if std::arch::is_x86_feature_detected!("avx512f") {
             // SAFETY: the feature has just been detected on this processor.
-            figures(512, || unsafe { wide::multiply_add() }, |data| unsafe {
-                wide::load(data)
-            });
+            figures(
+                512,
+                || unsafe { wide::multiply_add() },
+                |data| unsafe { wide::load(data) },
+            );
         }
         if std::arch::is_x86_feature_detected!("avx2") {
             // SAFETY: the feature has just been detected on this processor.
