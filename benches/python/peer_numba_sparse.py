@@ -76,8 +76,8 @@ def counted(
     n: float,
     lists: tuple[np.ndarray, np.ndarray, np.ndarray],
     counts: np.ndarray,
-) -> None:
-    """Adds a successor to the list of its row and renews the row's averages."""
+) -> int:
+    """Adds a successor to the list of its row and renews the row's averages; 1 if it is new there."""
     h, s, a = place
     used, successors, probabilities = lists
     length = used[h, s, a]
@@ -92,6 +92,7 @@ def counted(
     counts[h, s, a, found] += 1.0
     for j in range(used[h, s, a]):
         probabilities[h, s, a, j] = counts[h, s, a, j] / n
+    return used[h, s, a] - length
 
 
 @compiled
@@ -106,8 +107,9 @@ def run_sparse(
     delta: float,
     episodes: int,
     seed: int,
-) -> tuple[float, float, float]:
-    """The last multiplier and the sums of the true rewards and costs of the deployed policies."""
+) -> tuple[float, float, float, float]:
+    """The last multiplier, the sums of the true rewards and costs of the deployed policies, and how many
+    successors were stored, on average over the episodes."""
     np.random.seed(seed)  # noqa: NPY002
     H, S, A = r.shape
     _, possible, probabilities = truth
@@ -119,7 +121,9 @@ def run_sparse(
     lists = (np.zeros((H, S, A), np.int32), successors, np.zeros((H, S, A, width)))
     actions, work = np.full((H, S), -1), np.zeros((2, S))
     multiplier, true_r, true_c, total_r, total_c = 0.0, 0.0, 0.0, 0.0, 0.0
+    stored, total_stored = 0, 0.0
     for k in range(1, episodes + 1):
+        total_stored += stored
         price = multiplier / ((limit - safe) * H * math.sqrt(k))
         changed = greedy_lists(lists, tilde, price, actions, work)
         optimistic = listed_value(lists, tilde[1], actions, initial, work)
@@ -132,12 +136,12 @@ def run_sparse(
             n = learnt((h, state, a), r, c, sums, tilde, Z)
             if h + 1 < H:
                 after = possible[h, state, a, drawn(probabilities[h, state, a])]
-                counted((h, state, a), after, n, lists, counts)
+                stored += counted((h, state, a), after, n, lists, counts)
                 state = after
         multiplier = max(0.0, multiplier + max(optimistic, 0.0) + tightening(k, scale, small) - limit)
         total_r += true_r
         total_c += true_c
-    return multiplier, total_r, total_c
+    return multiplier, total_r, total_c, total_stored / episodes
 
 
 @compiled

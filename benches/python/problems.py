@@ -54,7 +54,7 @@ EPISODES = {
     TINY: Episodes(200_000, 200_000, numpy=500, jax=20_000),
     Size(10, 4, 10): Episodes(20_000, 20_000, numpy=200, jax=2_000),
     Size(20, 4, 10): Episodes(8_000, 8_000, numpy=200, jax=1_000),
-    SPARSE: Episodes(2_000, 2_000, numpy=20),
+    SPARSE: Episodes(5_000, 5_000, numpy=20),
 }
 DENSE_NUMBA_OF_SPARSE = 100  # episodes of the dense peer at the sparse size, where it takes long
 REPLICATES = 16

@@ -134,10 +134,16 @@ def compared(work: str, peer: str, times: dict[str, float], bar: float, agreemen
     )
 
 
-def roofed(row: Row, size: Size, peaks: dict[str, Any] | None, bar: float | None) -> Row:
+def roofed(
+    row: Row,
+    size: Size,
+    peaks: dict[str, Any] | None,
+    bar: float | None,
+    observed: float | None = None,
+) -> Row:
     row.roof_bar = bar
     if peaks is not None and row.ours_ns is not None:
-        found = roof(size, peaks)
+        found = roof(size, peaks, observed)
         row.roof_ratio = row.ours_ns / float(found["roof_ns"])
         row.details["roof"] = found
     return row
@@ -181,10 +187,14 @@ def sparse(peaks: dict[str, Any] | None, rounds: int) -> list[Row]:
     }
     times = in_turns(turns, rounds)
     dense = min(("numba rows", "numba columns"), key=times.__getitem__)
-    agreement = apart(turns["ours"][0](), turns["numba lists"][0]())
+    theirs = turns["numba lists"][0]()
+    agreement = apart(turns["ours"][0](), theirs)
     work = f"PrimalDual {SPARSE}"
-    against_lists = roofed(compared(work, "numba lists", times, 3.0, agreement), SPARSE, peaks, None)
-    return [compared(work, dense, times, 15.0, replay(task, K)), against_lists]
+    against_lists = compared(work, "numba lists", times, 3.0, agreement)
+    return [
+        compared(work, dense, times, 15.0, replay(task, K)),
+        roofed(against_lists, SPARSE, peaks, None, observed=theirs[3]),
+    ]
 
 
 def past_gate(name: str, rounds: int) -> Row:

@@ -19,7 +19,7 @@ const CHAINS: usize = 12;
 /// Loads in a turn, in bytes, whatever the working set.
 const TRAFFIC: usize = 8 << 20;
 /// Working sets, in KiB.
-const SETS: [usize; 8] = [16, 32, 64, 128, 512, 1024, 4096, 16_384];
+const SETS: [usize; 8] = [16, 32, 64, 256, 1024, 2048, 4096, 16_384];
 
 /// The same two loops for vectors of one width.
 macro_rules! width {
