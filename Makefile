@@ -65,17 +65,18 @@ wheel-test: $(READY) ## build a wheel, test it alone in an empty environment (3 
 docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
 	$(PYTEST) -q tests/python/docs
 
-bench: build peers ## the table of ratios: learners against numba, NumPy, JAX, HiGHS (5 min / 4 min)
+bench: build peers ## the table of ratios: learners against numba, NumPy, JAX, HiGHS (4 min / 2 min)
 	$(BIN)/python benches/python/speed.py $(BENCH_ARGS)
 
-bench-rust: $(READY) ## criterion: every inner loop and one episode of each algorithm, by size (20 min)
+bench-rust: build ## criterion: every inner loop and one episode of each algorithm, by size (6 min)
 	cargo bench --workspace -- $(BENCH_ARGS)
+	$(BIN)/python benches/python/criterion.py
 
 bench-calls: build ## calls from Python against NumPy, SciPy and HiGHS (minutes)
 	$(BIN)/python benches/python/evaluate.py $(BENCH_ARGS)
 	$(BIN)/python benches/python/plan.py $(BENCH_ARGS)
 
-bench-instructions: $(READY) ## instructions an episode under callgrind; BENCH_ARGS=--check compares (3 min)
+bench-instructions: $(READY) ## instructions an episode under callgrind; BENCH_ARGS=--check compares (1 min)
 	scripts/callgrind $(BENCH_ARGS)
 
 bench-plots: build peers ## cost an episode against S, A, H, successors and threads, as figures (3 min)
