@@ -1,7 +1,7 @@
 """The last criterion measurements of the inner loops and of one episode of each algorithm, as one table.
 
-Run by `make bench-rust` after `cargo bench`; writes benches/record/loops.{json,md}. A cell is empty where
-a size was skipped; the bench says why.
+Run by `make bench-rust` after `cargo bench`; writes benches/record/loops.{json,md}. A cell is empty
+where a size was skipped; the bench says why.
 
 Usage: criterion.py [--no-record]
 """
