@@ -2,6 +2,7 @@
 //! came from and whether they are biased.
 
 mod backward_induction;
+mod board;
 mod certificate;
 mod exact;
 mod frontier;
@@ -9,6 +10,7 @@ mod lagrangian;
 mod mirror_ascent;
 mod mixing;
 mod parametric;
+mod priced;
 mod tradeoff;
 
 pub use backward_induction::{GreedyPlan, backward_induction};
@@ -19,5 +21,6 @@ pub use lagrangian::{LagrangianSignal, lagrangian_plan, locate};
 pub use mirror_ascent::MirrorAscent;
 pub use mixing::Mixer;
 pub use parametric::{Mixture, Parametric};
+pub(crate) use priced::{PairData, PricedPlanner};
 pub(crate) use tradeoff::StepValues;
 pub use tradeoff::{Objective, Penalised, Tradeoff, Vertex};
