@@ -56,8 +56,10 @@ pub const GRID: [Size; 8] = [
 
 /// A learner that would need more memory than this is not measured, in bytes.
 const ROOM: usize = 1_500_000_000;
-/// A bonus with which the gate is open at once.
+/// A bonus with which the gate is open at once, as a factor of the theorem's.
 const OPEN: f64 = 1e-6;
+/// A bonus with which it stays shut: the theorem's lets it open after some 10^6 episodes at 3,2,3.
+const SHUT: f64 = 10.0;
 
 impl Size {
     /// Multiply-adds of one backward induction.
@@ -147,9 +149,9 @@ impl Case {
         }
     }
 
-    /// OptPess-LP with the theorem's bonus, which keeps its gate shut for a long time.
+    /// OptPess-LP with a bonus so large that its gate stays shut in the longest measurement.
     pub fn shut_lp(&self) -> OptPessLp {
-        self.lp(ConfidenceRule::Theorem)
+        self.lp(ConfidenceRule::scaled(SHUT).expect("a positive factor"))
     }
 
     /// OptPess-LP with a bonus so small that its gate is open from the first episode.

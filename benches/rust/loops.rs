@@ -44,8 +44,8 @@ fn updates(criterion: &mut Criterion, case: &Case, played: &[Trajectory], learnt
     criterion.bench_function(&format!("update/{}", case.id), |bencher| {
         bencher.iter(|| {
             next = (next + 1) % EPISODES;
-            learnt.update(&played[next], |step, pair, visits, reward, cost| {
-                black_box((step, pair, visits, reward, cost));
+            learnt.update(&played[next], |row| {
+                black_box(row);
             });
         });
     });
@@ -120,7 +120,7 @@ fn loops(criterion: &mut Criterion) {
             let played = episodes(&case);
             let mut learnt = Estimates::new(case.model.shape()).expect("it fits");
             for seen in &played {
-                learnt.update(seen, |_, _, _, _, _| {});
+                learnt.update(seen, |_| {});
             }
             plans(criterion, &case, &learnt);
             updates(criterion, &case, &played, &mut learnt);
