@@ -1,15 +1,11 @@
-"""OptPess-PrimalDual with lists of successors, and OptPess-LP while it plays pi0, compiled by numba.
-
-The rules are those of `peer_numba.py`. While it plays pi0, a peer of OptPess-LP needs the rows of pi0
-alone: it keeps no others, evaluates pi0 on them at every episode, and judges pi0 once.
-"""
+"""OptPess-PrimalDual with lists of successors, compiled by numba; rules as in `peer_numba.py`."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from peer_numba import compiled, constants, drawn, learnt, started, tightening, value
+from peer_numba import compiled, constants, drawn, learnt, started, tightening
 
 
 @compiled
@@ -142,58 +138,3 @@ def run_sparse(
         total_r += true_r
         total_c += true_c
     return multiplier, total_r, total_c, total_stored / episodes
-
-
-@compiled
-def run_baseline(
-    P: np.ndarray,
-    r: np.ndarray,
-    c: np.ndarray,
-    initial: np.ndarray,
-    limit: float,
-    safe: float,
-    K: int,
-    delta: float,
-    episodes: int,
-    seed: int,
-    actions: np.ndarray,
-) -> tuple[float, float, float]:
-    """The last pessimistic cost of pi0 and the sums of its true rewards and costs; stops at the gate.
-
-    The sums of rewards are kept, since planning will want them; the rest of r bar can wait until then.
-    """
-    np.random.seed(seed)  # noqa: NPY002
-    H, S, A = r.shape
-    Z = constants(H, S, A, K, delta)[0]
-    work = np.zeros((2, S))
-    visits, sums_r, sums_c = np.zeros((H, S)), np.zeros((H, S)), np.zeros((H, S))
-    counts, P_hat = np.zeros((H, S, S)), np.zeros((H, S, 1, S))
-    signal = np.full((H, S, 1), (1 + H * S) * math.sqrt(Z))
-    always, chance_r, chance_c = np.zeros((H, S), np.int64), np.empty((H, S)), np.empty((H, S))
-    rows = np.empty((H, S, S))
-    for h in range(H):
-        for s in range(S):
-            chance_r[h, s], chance_c[h, s] = r[h, s, actions[h, s]], c[h, s, actions[h, s]]
-            rows[h, s] = P[h, s, actions[h, s]]
-    true_r, true_c = value(P, r, actions, initial, work), value(P, c, actions, initial, work)
-    pessimistic, total_r, total_c = 0.0, 0.0, 0.0
-    for _ in range(episodes):
-        pessimistic = value(P_hat, signal, always, initial, work)
-        if pessimistic < (limit + safe) / 2:
-            break
-        state = drawn(initial)
-        for h in range(H):
-            visits[h, state] += 1.0
-            n = visits[h, state]
-            sums_r[h, state] += np.random.random() < chance_r[h, state]  # noqa: NPY002
-            sums_c[h, state] += np.random.random() < chance_c[h, state]  # noqa: NPY002
-            signal[h, state, 0] = sums_c[h, state] / n + (1 + H * S) * math.sqrt(Z / n)
-            if h + 1 < H:
-                after = drawn(rows[h, state])
-                counts[h, state, after] += 1.0
-                for t in range(S):
-                    P_hat[h, state, 0, t] = counts[h, state, t] / n
-                state = after
-        total_r += true_r
-        total_c += true_c
-    return pessimistic, total_r, total_c

@@ -70,6 +70,8 @@ LP_FACTORS = {"3,2,3": 0.01, "media 10,2,10": 0.01}
 
 def scaling_episodes(size: Size) -> int:
     """For the plots: some tenths of a second a turn at every size."""
+    if size.successors is not None:
+        return 1_000  # the same for all, since lists grow with the episodes
     return max(100, min(100_000, 200_000_000 // (size.multiply_adds + 2_000)))
 
 

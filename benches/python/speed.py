@@ -1,9 +1,9 @@
 """One table of ratios: the learners against peers that do the same work in the same run.
 
-The peers say in their own files what they are: `peer_numba.py`, `peer_numba_sparse.py`,
-`peer_numpy.py`, `peer_jax.py`, `peer_highs.py`; `problems.py` has the problems and the numbers of
-episodes, `roof.py` the roofline. Times are medians of processor time, taken in turns (wall time where
-threads are compared). What both sides learnt is compared, and the difference printed beside the ratio.
+The peers, `peer_*.py`, say in their own files what they are; `problems.py` has the problems and the
+numbers of episodes, `roof.py` the roofline. Times are medians of processor time, taken in turns (wall
+time where threads are compared). What both sides learnt is compared, and the difference printed beside
+the ratio.
 A figure short of its bar is marked "(missed)".
 
 Usage: speed.py [--rounds N] [--only TEXT] [--no-record]; needs `pip install --group bench`.
@@ -79,7 +79,7 @@ def described(found: list[Row]) -> str:
             row.peer,
             duration(row.peer_ns),
             (factor(row.ratio) or "not measured") + verdict,
-            f"{'at most' if row.at_most else 'at least'} {row.bar:g}",
+            "" if row.bar is None else f"{'at most' if row.at_most else 'at least'} {row.bar:g}",
             factor(row.numpy_ratio),
             factor(row.jax_ratio),
             over,
