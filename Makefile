@@ -68,11 +68,11 @@ docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
 bench: build peers ## the table of ratios: learners against numba, NumPy, JAX, HiGHS (4 min / 2 min)
 	$(BIN)/python benches/python/speed.py $(BENCH_ARGS)
 
-bench-rust: build ## criterion: every inner loop and one episode of each algorithm, by size (6 min)
+bench-rust: build ## criterion: every inner loop and one episode of each algorithm, by size (10 min)
 	cargo bench --workspace -- $(BENCH_ARGS)
-	$(BIN)/python benches/python/criterion.py
+	$(BIN)/python benches/python/criterion.py $(if $(BENCH_ARGS),--no-record)
 
-bench-calls: build ## calls from Python against NumPy, SciPy and HiGHS (minutes)
+bench-calls: build ## calls from Python against NumPy, SciPy and HiGHS (15 min)
 	$(BIN)/python benches/python/evaluate.py $(BENCH_ARGS)
 	$(BIN)/python benches/python/plan.py $(BENCH_ARGS)
 
