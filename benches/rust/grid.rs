@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use optpess_core::confidence::{ConfidenceRule, LearningTerms, MAX_EPISODES, SafetyMargin};
+use optpess_core::estimate::MOST_STATES_IN_FULL;
 use optpess_core::evaluate::evaluate;
 use optpess_core::learn::{OptPessLp, OptPessPrimalDual, SafeBaseline};
 use optpess_core::model::{ConstrainedMdp, ObservationNoise, TransitionKernel, UnitSignal};
@@ -68,9 +69,17 @@ impl Size {
         (self.horizon - 1) * self.states * self.actions * wide
     }
 
-    /// What the estimates take, in bytes: a 64-bit average and a 32-bit count for every (h, s, a, s').
+    /// About what the estimates take, in bytes: a 64-bit average and a 32-bit count for every
+    /// (h, s, a, s'), or, where successors are kept in lists, for every place of a list, with its state
+    /// and the coefficients of a plan beside them.
     pub fn learner_bytes(&self) -> usize {
-        (self.horizon - 1) * self.states * self.actions * self.states * (8 + 4)
+        let rows = (self.horizon - 1) * self.states * self.actions;
+        match self.successors {
+            Some(successors) if self.states > MOST_STATES_IN_FULL => {
+                rows * successors.next_power_of_two() * 2 * (8 + 4 + 4)
+            }
+            _ => rows * self.states * (8 + 4),
+        }
     }
 
     /// Whether learners of this size are measured; says so if they are not.

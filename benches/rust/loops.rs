@@ -44,9 +44,10 @@ fn updates(criterion: &mut Criterion, case: &Case, played: &[Trajectory], learnt
     criterion.bench_function(&format!("update/{}", case.id), |bencher| {
         bencher.iter(|| {
             next = (next + 1) % EPISODES;
-            learnt.update(&played[next], |row| {
+            let counted = learnt.update(&played[next], |row| {
                 black_box(row);
             });
+            counted.expect("it fits");
         });
     });
     let bonus = terms(ConfidenceRule::Theorem).bonus(case.model.shape());
@@ -120,7 +121,7 @@ fn loops(criterion: &mut Criterion) {
             let played = episodes(&case);
             let mut learnt = Estimates::new(case.model.shape()).expect("it fits");
             for seen in &played {
-                learnt.update(seen, |_| {});
+                learnt.update(seen, |_| {}).expect("it fits");
             }
             plans(criterion, &case, &learnt);
             updates(criterion, &case, &played, &mut learnt);
