@@ -19,6 +19,7 @@ import numpy as np
 
 # Lets the compiler vectorise sums; infinities keep their meaning.
 RELAXED = {"reassoc", "contract", "nsz", "arcp"}
+# The cache in __pycache__ does not see changes of other files: after editing this one, delete it.
 compiled = numba.njit(fastmath=RELAXED, cache=True)
 
 
