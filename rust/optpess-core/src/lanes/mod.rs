@@ -6,8 +6,10 @@
 //! layout may be chosen for speed alone.
 
 mod rows;
+mod wide;
 
 pub(crate) use rows::RowBlocks;
+pub(crate) use wide::{Wide, column_sums, lane_sums, row_sums};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,83 +38,6 @@ pub(crate) fn flat_mut(lanes: &mut [Lanes]) -> &mut [f64] {
 
 const _: () = assert!(size_of::<Lanes>() == LANES * size_of::<f64>());
 
-/// For each lane, sum over i of `columns[i]` times `values[i]`: the bits of [`crate::vectorised::dot`].
-/// Where the number of columns is known beforehand, N says it and the loops are laid out flat; N = 0
-/// says it is not.
-#[inline(always)]
-pub(crate) fn column_sums<const N: usize>(columns: &[Lanes], values: &[f64]) -> [f64; LANES] {
-    products_in_order::<N, _, _>(columns, values, |column, value| {
-        column.0.map(|entry| entry * value)
-    })
-}
-
-/// [`column_sums`] for values that differ between the lanes.
-#[inline(always)]
-pub(crate) fn lane_sums<const N: usize>(columns: &[Lanes], values: &[Lanes]) -> [f64; LANES] {
-    products_in_order::<N, _, _>(columns, values, |column, value| {
-        std::array::from_fn(|lane| column.0[lane] * value.0[lane])
-    })
-}
-
-/// [`column_sums`] for factors that are the same in all lanes and values that differ.
-#[inline(always)]
-pub(crate) fn row_sums<const N: usize>(row: &[f64], values: &[Lanes]) -> [f64; LANES] {
-    products_in_order::<N, _, _>(row, values, |factor, value| {
-        value.0.map(|entry| factor * entry)
-    })
-}
-
-#[inline(always)]
-fn products_in_order<const N: usize, A, B>(
-    first: &[A],
-    second: &[B],
-    product: impl Fn(&A, &B) -> [f64; LANES],
-) -> [f64; LANES] {
-    if N > 0
-        && let Some(first) = first.first_chunk::<N>()
-        && let Some(second) = second.first_chunk::<N>()
-    {
-        return sums_in_order(first, second, product);
-    }
-    sums_in_order(first, &second[..first.len()], product)
-}
-
-#[inline(always)]
-fn sums_in_order<A, B>(
-    first: &[A],
-    second: &[B],
-    product: impl Fn(&A, &B) -> [f64; LANES],
-) -> [f64; LANES] {
-    const RUNNING: usize = 4;
-    let (body, rest) = first.as_chunks::<RUNNING>();
-    let (factors, last_factors) = second.as_chunks::<RUNNING>();
-    let mut sums = [0.0; LANES];
-    if !body.is_empty() {
-        let mut running = [[0.0; LANES]; RUNNING];
-        for (four, factor) in body.iter().zip(factors) {
-            for (sums, (a, b)) in running.iter_mut().zip(four.iter().zip(factor)) {
-                add(sums, product(a, b));
-            }
-        }
-        let [one, two, three, four] = running;
-        for lane in 0..LANES {
-            sums[lane] = (one[lane] + three[lane]) + (two[lane] + four[lane]);
-        }
-    }
-    for (a, b) in rest.iter().zip(last_factors) {
-        add(&mut sums, product(a, b));
-    }
-    sums
-}
-
-/// sums += addends, lane by lane.
-#[inline(always)]
-pub(crate) fn add(sums: &mut [f64; LANES], addends: [f64; LANES]) {
-    for lane in 0..LANES {
-        sums[lane] += addends[lane];
-    }
-}
-
 /// Runs `$body` with the constant `$N` set to `$number` where that is small, else to 0.
 macro_rules! with_small_constant {
     ($number:expr, $N:ident => $body:expr) => {
@@ -135,7 +60,7 @@ mod tests {
     struct Sums<'a>(&'a [Lanes], &'a [f64]);
 
     impl Job for Sums<'_> {
-        type Output = [f64; LANES];
+        type Output = Lanes;
         #[inline(always)]
         fn run(self) -> Self::Output {
             column_sums::<0>(self.0, self.1)
@@ -154,9 +79,12 @@ mod tests {
             let found = vectorised(Sums(&columns, &values));
             let known = with_small_constant!(len, N => column_sums::<N>(&columns, &values));
             assert_eq!(found, known);
-            for (lane, sum) in found.iter().enumerate() {
+            let spread: Vec<Lanes> = values.iter().map(|&value| Lanes::all(value)).collect();
+            assert_eq!(found, lane_sums::<0, Lanes>(&columns, &spread));
+            for (lane, sum) in found.0.iter().enumerate() {
                 let row: Vec<f64> = columns.iter().map(|column| column.0[lane]).collect();
                 assert_eq!(*sum, dot(&row, &values));
+                assert_eq!(*sum, row_sums::<0, f64>(&row, &values));
             }
         }
     }

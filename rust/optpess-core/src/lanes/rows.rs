@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::{LANES, Lanes, add, column_sums};
+use crate::lanes::{LANES, Lanes, Wide, column_sums};
 use crate::table::zeros;
 
 /// Rows in blocks of eight, in full or as lists of successors. Expectations have the order of additions of
@@ -144,7 +144,7 @@ impl RowBlocks {
             Stored::Full(columns) => {
                 let rows = columns[first * num_states..].chunks_exact(num_states);
                 for (target, columns) in blocks.iter_mut().zip(rows) {
-                    add(&mut target.0, column_sums::<S>(columns, following));
+                    *target = target.plus(column_sums::<S>(columns, following));
                 }
             }
             Stored::Listed {
@@ -165,7 +165,7 @@ impl RowBlocks {
                             sums[lane] += probability.0[lane] * value;
                         }
                     }
-                    add(&mut target.0, sums);
+                    *target = target.plus(Lanes(sums));
                 }
             }
         }

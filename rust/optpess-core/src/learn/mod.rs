@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
 use crate::error::{Error, Interval, Place, Result};
 use crate::estimate::Estimates;
+use crate::lanes::Wide;
 use crate::plan::Certificate;
 use crate::policy::{Actions, MarkovPolicy};
 use crate::shape::Shape;
@@ -107,9 +108,9 @@ pub trait Learner: Clone + Send + Sync {
     /// lambda, the dual variable the next plan will use; 0 for algorithms without one.
     fn multiplier(&self) -> f64;
 
-    /// Eight copies of the learner that run side by side, for learners and problems that have them.
-    #[expect(private_interfaces, reason = "for the run room alone")]
-    fn flock(&self) -> Result<Option<PrimalDualFlock>> {
+    /// Copies of the learner that run side by side, for learners and problems that have them.
+    #[expect(private_interfaces, private_bounds, reason = "for the run room alone")]
+    fn flock<V: Wide>(&self) -> Result<Option<PrimalDualFlock<V>>> {
         Ok(None)
     }
 

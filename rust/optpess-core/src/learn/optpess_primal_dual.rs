@@ -14,6 +14,7 @@ use crate::confidence::{
 };
 use crate::error::Result;
 use crate::estimate::Estimates;
+use crate::lanes::Wide;
 use crate::learn::turn::Turn;
 use crate::learn::{Deployment, Learner, PolicySource, PrimalDualFlock};
 use crate::model::InitialDistribution;
@@ -234,8 +235,8 @@ impl Learner for OptPessPrimalDual {
         self.multiplier
     }
 
-    #[expect(private_interfaces, reason = "for the run room alone")]
-    fn flock(&self) -> Result<Option<PrimalDualFlock>> {
+    #[expect(private_interfaces, private_bounds, reason = "for the run room alone")]
+    fn flock<V: Wide>(&self) -> Result<Option<PrimalDualFlock<V>>> {
         self.turn.check_plan()?;
         PrimalDualFlock::new(self)
     }

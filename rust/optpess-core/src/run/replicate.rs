@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Error, Interval, Place, Result};
-use crate::lanes::LANES;
+use crate::lanes::{LANES, Lanes, Wide};
 use crate::learn::{Learner, PrimalDualFlock};
 use crate::model::ConstrainedMdp;
 use crate::record::{Recorder, ReplicateRecord, record_points};
@@ -138,7 +138,7 @@ impl<L: Learner> Work<'_, L> {
             replicates,
             ..
         } = self.simulation;
-        if *trace || *audit || self.learner.flock()?.is_none() {
+        if *trace || *audit || self.learner.flock::<f64>()?.is_none() {
             return Ok(1);
         }
         Ok(replicates.len().div_ceil(*threads).clamp(1, LANES))
@@ -146,10 +146,18 @@ impl<L: Learner> Work<'_, L> {
 
     /// A group by itself, or side by side; what comes out is the same.
     fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
-        if group.len() >= FEWEST_TOGETHER
-            && let Some(flock) = self.learner.flock()?
-        {
-            return self.run_together(group, flock);
+        let Simulation { trace, audit, .. } = self.simulation;
+        if !trace && !audit {
+            if group.len() >= FEWEST_TOGETHER
+                && let Some(flock) = self.learner.flock::<Lanes>()?
+            {
+                return self.run_together(group, flock);
+            }
+            if let Some(flock) = self.learner.flock::<f64>()? {
+                let alone = group.chunks(1);
+                let outcomes = alone.map(|one| self.run_together(one, flock.clone()));
+                return Ok(outcomes.collect::<Result<Vec<_>>>()?.concat());
+            }
         }
         group
             .iter()
@@ -161,7 +169,11 @@ impl<L: Learner> Work<'_, L> {
         Recorder::new(self.points, self.optimal_value, self.learner.cost_limit())
     }
 
-    fn run_together(&self, group: &[u64], mut flock: PrimalDualFlock) -> Result<Vec<Outcome>> {
+    fn run_together<V: Wide>(
+        &self,
+        group: &[u64],
+        mut flock: PrimalDualFlock<V>,
+    ) -> Result<Vec<Outcome>> {
         let streams = group
             .iter()
             .map(|&number| Streams::new(self.simulation.seed, number));

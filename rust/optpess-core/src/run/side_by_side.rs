@@ -1,9 +1,9 @@
-//! The episode loop for replicates that run side by side.
+//! The episode loop for replicates of a tiny problem, alone or side by side.
 
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::lanes::{LANES, Lanes, add, row_sums, with_small_constant};
+use crate::lanes::{Wide, row_sums, with_small_constant};
 use crate::learn::{Deployment, PolicySource, PrimalDualFlock};
 use crate::model::{ConstrainedMdp, Slices};
 use crate::record::{Recorder, TrueValues};
@@ -14,10 +14,10 @@ use crate::table::{StepSignal, zeros};
 use crate::trajectory::Trajectory;
 use crate::vectorised::{Job, vectorised};
 
-/// Plays `episodes` episodes of up to eight replicates: as many as there are streams and recorders.
-pub(crate) fn run_side_by_side(
+/// Plays `episodes` episodes of as many replicates as there are streams and recorders, which must fit in.
+pub(crate) fn run_side_by_side<V: Wide>(
     model: &ConstrainedMdp,
-    flock: &mut PrimalDualFlock,
+    flock: &mut PrimalDualFlock<V>,
     episodes: u64,
     streams: &mut [Streams],
     recorders: &mut [Recorder<'_>],
@@ -56,29 +56,29 @@ pub(crate) fn run_side_by_side(
         flock.absorb(&seen);
         for (lane, recorder) in recorders.iter_mut().enumerate() {
             let truth = TrueValues {
-                reward: judge.truth[0][lane],
-                cost: judge.truth[1][lane],
+                reward: judge.truth[0].lane(lane),
+                cost: judge.truth[1].lane(lane),
             };
-            recorder.add(&deployment, truth, flock.multipliers()[lane]);
+            recorder.add(&deployment, truth, flock.multipliers().lane(lane));
         }
     }
     Ok(())
 }
 
-/// True values of the policies of eight replicates.
+/// True values of the policies of all replicates.
 #[derive(Debug)]
-struct FlockJudge<'m> {
+struct FlockJudge<'m, V> {
     model: &'m ConstrainedMdp,
-    rows: Vec<f64>,               // the true kernel, dense
-    stride: usize,                // between the rows of two steps; 0 for a stationary kernel
-    values: [[Vec<Lanes>; 2]; 2], // [S], reward and cost, of this step and the next
-    truth: [[f64; LANES]; 2],     // V(r) and V(c) of each replicate
+    rows: Vec<f64>,           // the true kernel, dense
+    stride: usize,            // between the rows of two steps; 0 for a stationary kernel
+    values: [[Vec<V>; 2]; 2], // [S], reward and cost, of this step and the next
+    truth: [V; 2],            // V(r) and V(c)
 }
 
-impl<'m> FlockJudge<'m> {
+impl<'m, V: Wide> FlockJudge<'m, V> {
     fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
-        let column = || zeros::<Lanes>("values of replicates [S]", shape.num_states());
+        let column = || zeros::<V>("values of replicates [S]", shape.num_states());
         Ok(Self {
             model,
             rows: kernel.to_dense()?,
@@ -87,24 +87,24 @@ impl<'m> FlockJudge<'m> {
                 Slices::PerStep(_) => shape.pairs(),
             },
             values: [[column()?, column()?], [column()?, column()?]],
-            truth: [[f64::NAN; LANES]; 2],
+            truth: [V::default(); 2],
         })
     }
 
     #[inline(always)]
-    fn assess(&mut self, actions: &[[u64; LANES]]) {
+    fn assess(&mut self, actions: &[V]) {
         with_small_constant!(self.model.shape().num_states(), S => {
-            vectorised(Assessment::<S> { judge: self, actions });
+            vectorised(Assessment::<V, S> { judge: self, actions });
         });
     }
 }
 
-struct Assessment<'a, 'm, const S: usize> {
-    judge: &'a mut FlockJudge<'m>,
-    actions: &'a [[u64; LANES]],
+struct Assessment<'a, 'm, V, const S: usize> {
+    judge: &'a mut FlockJudge<'m, V>,
+    actions: &'a [V],
 }
 
-impl<const S: usize> Job for Assessment<'_, '_, S> {
+impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
     type Output = ();
 
     #[inline(always)]
@@ -119,31 +119,31 @@ impl<const S: usize> Job for Assessment<'_, '_, S> {
             let [here, next] = &mut judge.values;
             for state in 0..states {
                 let taken = self.actions[step * states + state];
-                let mut values = [[0.0; LANES]; 2];
-                for action in 0..num_actions {
+                // One replicate has one action; several are looked at for all actions and chosen from.
+                let looked_at = if V::COUNT == 1 {
+                    taken.lane(0) as usize..taken.lane(0) as usize + 1
+                } else {
+                    0..num_actions
+                };
+                let mut values = [V::default(); 2];
+                for action in looked_at {
                     let pair = state * num_actions + action;
+                    let first = (step * judge.stride + pair) * states;
                     for which in 0..2 {
-                        let mut own = [signals[which].at(step, pair); LANES];
+                        let mut own = V::all(signals[which].at(step, pair));
                         if step + 1 < steps {
-                            let row =
-                                &judge.rows[(step * judge.stride + pair) * states..][..states];
-                            add(&mut own, row_sums::<S>(row, &next[which][..states]));
+                            let row = &judge.rows[first..][..states];
+                            own = own.plus(row_sums::<S, V>(row, &next[which][..states]));
                         }
-                        for lane in 0..LANES {
-                            let chosen = taken[lane] == action as u64;
-                            values[which][lane] = if chosen {
-                                own[lane]
-                            } else {
-                                values[which][lane]
-                            };
-                        }
+                        // The last action that is not above the one taken stands.
+                        let above = (V::all(action as f64), taken);
+                        values[which] = V::choose(above, values[which], own);
                     }
                 }
-                here[0][state] = Lanes(values[0]);
-                here[1][state] = Lanes(values[1]);
+                [here[0][state], here[1][state]] = values;
             }
         }
         let start = model.initial().data();
-        judge.truth = [0, 1].map(|which| row_sums::<S>(start, &judge.values[0][which]));
+        judge.truth = [0, 1].map(|which| row_sums::<S, V>(start, &judge.values[0][which]));
     }
 }
