@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::plan::kernel_box::KernelBox;
+use crate::plan::mixing::Mixer;
 use crate::plan::oracle::{Objective, Oracle, Point, Storage};
 use crate::plan::tradeoff::{Penalised, StepValues, Tradeoff, Vertex};
+use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
 use crate::vectorised::{Job, dot, dot_rows, dot_two, vectorised};
@@ -65,6 +67,11 @@ impl Point for ExtendedVertex {
     #[inline(always)]
     fn reward(&self) -> f64 {
         self.vertex.reward
+    }
+
+    #[inline(always)]
+    fn actions(&self) -> &[u32] {
+        &self.vertex.actions
     }
 }
 
@@ -322,5 +329,20 @@ impl<R: StepSignal, C: StepSignal> Oracle for Extended<'_, R, C> {
         };
         let problem = self.on(&kernel);
         problem.cost_size(&mut work.steps, &mut point.vertex)
+    }
+
+    /// Each end is followed on its own kernel.
+    fn mix(
+        &self,
+        ends: [&ExtendedVertex; 2],
+        weight: f64,
+        completion: &MarkovPolicy,
+        mixer: &mut Mixer,
+        mixed: &mut MarkovPolicy,
+    ) {
+        let kernels = ends.map(|end| end.kernel(self.shape()));
+        let [below, above] = ends.map(Point::actions);
+        let ends = [(below, &kernels[0]), (above, &kernels[1])];
+        mixer.mix_each(ends, weight, self.initial, completion, mixed);
     }
 }

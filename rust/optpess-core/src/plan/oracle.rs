@@ -2,7 +2,9 @@
 
 use crate::error::Result;
 use crate::model::StepKernel;
+use crate::plan::mixing::Mixer;
 use crate::plan::tradeoff::{Absolute, StepValues, Tradeoff, Vertex};
+use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::StepSignal;
 
@@ -31,6 +33,8 @@ pub trait Point: Storage {
     fn cost(&self) -> f64;
     /// V(g_r).
     fn reward(&self) -> f64;
+    /// The action at each step and state, `[H, S]`.
+    fn actions(&self) -> &[u32];
 }
 
 /// A polytope of points (cost, reward) with a way to its extreme points.
@@ -60,6 +64,17 @@ pub trait Oracle {
 
     /// V(|g_c|) of a point: what rounding of its cost is relative to.
     fn cost_size(&self, work: &mut Self::Work, point: &mut Self::Point) -> f64;
+
+    /// Writes the policy of the mixture (1 - w) first + w second; `completion` decides wherever neither
+    /// arrives.
+    fn mix(
+        &self,
+        ends: [&Self::Point; 2],
+        weight: f64,
+        completion: &MarkovPolicy,
+        mixer: &mut Mixer,
+        mixed: &mut MarkovPolicy,
+    );
 }
 
 impl Storage for Vertex {
@@ -77,6 +92,11 @@ impl Point for Vertex {
     #[inline(always)]
     fn reward(&self) -> f64 {
         self.reward
+    }
+
+    #[inline(always)]
+    fn actions(&self) -> &[u32] {
+        &self.actions
     }
 }
 
@@ -125,5 +145,17 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Tradeoff<'_, R, C, 
         let size = point.cost;
         (point.cost, point.reward) = place;
         size
+    }
+
+    fn mix(
+        &self,
+        [below, above]: [&Vertex; 2],
+        weight: f64,
+        completion: &MarkovPolicy,
+        mixer: &mut Mixer,
+        mixed: &mut MarkovPolicy,
+    ) {
+        let (kernel, initial) = (self.kernel, self.initial);
+        mixer.mix(below, above, weight, kernel, initial, completion, mixed);
     }
 }

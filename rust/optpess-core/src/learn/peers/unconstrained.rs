@@ -12,12 +12,11 @@ use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
+use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule};
 use crate::model::InitialDistribution;
-use crate::plan::{Objective, StepValues, Tradeoff, Vertex};
+use crate::plan::{Objective, StepValues, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
-use crate::table::Signal;
 
 /// The learner that ignores the cost.
 pub type UnconstrainedOptimistic = Peer<UnconstrainedRule>;
@@ -43,13 +42,7 @@ impl UnconstrainedOptimistic {
             values: StepValues::new(shape)?,
             found: Vertex::new(shape)?,
         };
-        Self::from_parts(
-            shape,
-            initial,
-            (margin.cost_limit(), Some(margin)),
-            terms,
-            rule,
-        )
+        Self::within_margin(shape, initial, margin, terms, rule)
     }
 }
 
@@ -63,13 +56,7 @@ impl Rule for UnconstrainedRule {
     }
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
-        let problem = Tradeoff {
-            shape: known.shape,
-            reward: &self.signals.reward,
-            cost: &self.signals.cost,
-            kernel: known.estimates.kernel(),
-            initial: &known.initial,
-        };
+        let problem = self.signals.on_estimates(known);
         problem.solve(
             Objective::Lagrangian(0.0),
             &mut self.values,
@@ -83,11 +70,7 @@ impl Rule for UnconstrainedRule {
         })
     }
 
-    fn signals(&self) -> (&Signal, &Signal) {
-        (self.signals.reward.signal(), self.signals.cost.signal())
-    }
-
-    fn bonuses(&self) -> &[f64] {
-        &self.signals.bonuses
+    fn biased(&self) -> Biased<'_> {
+        self.signals.biased()
     }
 }
