@@ -1,11 +1,11 @@
-"""The six algorithms of the paper's Table 1, simulated, against NumPy versions of themselves, in one run.
+"""The six algorithms of the paper's Table 1 against NumPy versions of themselves, in one run.
 
-The NumPy versions are written the way one would for a paper: whole steps at a time, no Python loop over states,
-only the rows an episode touched are updated, and linear programs go to HiGHS through highspy, with the pattern
-built once and each program started from the basis of the last. They do not judge their policies; ours are judged
-exactly against the truth in the time that is measured. Both sides start from the same few thousand
-episodes, fed beforehand, and their first plans are compared. Time is processor time, one thread each, taken in
-turns; the ratio is the peer's median over ours.
+The NumPy versions are written the way one would for a paper: whole steps at a time, no Python loop over
+states, only the rows an episode touched are updated, and linear programs go to HiGHS through highspy,
+with the pattern built once and each program started from the basis of the last. They do not judge their
+policies; ours are judged exactly against the truth in the time that is measured. Both sides start from
+the same few thousand episodes, fed beforehand, and their first plans are compared. Time is processor
+time, one thread each, taken in turns; the ratio is the peer's median over ours.
 
 Usage: peers.py [--rounds N] [--no-record]
 """
@@ -396,9 +396,9 @@ def main() -> None:
     (RECORD / "peers.json").write_text(json.dumps(record, indent=1) + "\n")
     listed = "\n".join(f"- {name}: {value}" for name, value in machine.items())
     (RECORD / "peers.md").write_text(
-        "# The algorithms of Table 1 against NumPy\n\nWritten by `benches/python/peers.py`, which says what "
-        "is compared, on the media problem (S,A,H = 10,2,10) with radii scaled by 0.01. Medians of processor "
-        f"time in one run, one thread.\n\n{listed}\n\n{described(rows)}\n"
+        "# The algorithms of Table 1 against NumPy\n\nWritten by `benches/python/peers.py`, which says "
+        "what is compared, on the media problem (S,A,H = 10,2,10) with radii scaled by 0.01. Medians of "
+        f"processor time in one run, one thread.\n\n{listed}\n\n{described(rows)}\n"
     )
 
 

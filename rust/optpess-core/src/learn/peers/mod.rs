@@ -121,6 +121,12 @@ pub trait Rule: Clone + Send + Sync {
     }
 }
 
+/// A rule that is told of no safe policy, only of a cost that some policy attains.
+pub trait MarginRule: Rule {
+    /// The rule before anything is seen.
+    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self>;
+}
+
 /// A learner made of what all share and one [`Rule`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Peer<R> {
@@ -132,19 +138,21 @@ pub struct Peer<R> {
     version: u64,
 }
 
-impl<R: Rule> Peer<R> {
-    /// A learner that is told of no safe policy, only of a cost that some policy attains.
-    fn within_margin(
+impl<R: MarginRule> Peer<R> {
+    /// A learner that has seen nothing.
+    pub fn new(
         shape: Shape,
         initial: InitialDistribution,
         margin: SafetyMargin,
         terms: LearningTerms,
-        rule: R,
     ) -> Result<Self> {
+        let rule = R::begin(shape, &margin, &terms)?;
         let limits = (margin.cost_limit(), Some(margin));
         Self::from_parts(shape, initial, limits, terms, rule)
     }
+}
 
+impl<R: Rule> Peer<R> {
     fn from_parts(
         shape: Shape,
         initial: InitialDistribution,

@@ -14,8 +14,8 @@ use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Estimates};
 use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule};
-use crate::model::{InitialDistribution, StepKernel};
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::model::StepKernel;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -30,25 +30,18 @@ pub struct OpdopRule {
     uniform_share: f64,
 }
 
-impl Opdop {
-    /// A learner that has seen nothing.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
+impl MarginRule for OpdopRule {
+    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
         let steps = Steps {
             policy: opdop_mirror_step(shape, terms.num_episodes()),
             dual: opdop_dual_step(terms.num_episodes()),
-            multiplier_cap: opdop_multiplier_cap(shape, &margin),
+            multiplier_cap: opdop_multiplier_cap(shape, margin),
         };
-        let rule = OpdopRule {
+        Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             iterate: MirrorStep::new(shape, margin.cost_limit(), &steps)?,
             uniform_share: 1.0 / terms.num_episodes() as f64,
-        };
-        Self::within_margin(shape, initial, margin, terms, rule)
+        })
     }
 }
 

@@ -12,8 +12,7 @@ use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::Plausible;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule};
-use crate::model::InitialDistribution;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
 use crate::plan::{ExtendedValues, ExtendedVertex, Objective, Oracle, Point, Storage};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -32,23 +31,16 @@ pub struct DualRule {
     multiplier: f64,
 }
 
-impl OptDualCmdp {
-    /// A learner that has seen nothing.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
-        let rule = DualRule {
-            dual_step: dual_step(shape, &margin, terms.num_episodes()),
+impl MarginRule for DualRule {
+    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
+        Ok(Self {
+            dual_step: dual_step(shape, margin, terms.num_episodes()),
             cost_limit: margin.cost_limit(),
             plausible: Plausible::new(shape)?,
             work: ExtendedValues::for_shape(shape)?,
             found: ExtendedVertex::for_shape(shape)?,
             multiplier: 0.0,
-        };
-        Self::within_margin(shape, initial, margin, terms, rule)
+        })
     }
 }
 

@@ -12,8 +12,7 @@ use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule};
-use crate::model::InitialDistribution;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -27,25 +26,18 @@ pub struct MirrorRule {
     iterate: MirrorStep,
 }
 
-impl OptPrimalDualCmdp {
-    /// A learner that has seen nothing.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
+impl MarginRule for MirrorRule {
+    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
         // t_K, 1/t, rho.
         let steps = Steps {
-            policy: mirror_step(shape, &margin, terms.num_episodes()),
-            dual: dual_step(shape, &margin, terms.num_episodes()),
-            multiplier_cap: multiplier_cap(shape, &margin),
+            policy: mirror_step(shape, margin, terms.num_episodes()),
+            dual: dual_step(shape, margin, terms.num_episodes()),
+            multiplier_cap: multiplier_cap(shape, margin),
         };
-        let rule = MirrorRule {
+        Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             iterate: MirrorStep::new(shape, margin.cost_limit(), &steps)?,
-        };
-        Self::within_margin(shape, initial, margin, terms, rule)
+        })
     }
 }
 

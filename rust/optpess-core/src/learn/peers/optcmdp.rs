@@ -14,8 +14,7 @@ use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::Plausible;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule};
-use crate::model::InitialDistribution;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
 use crate::plan::{ExtendedValues, ExtendedVertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -30,19 +29,12 @@ pub struct PlausibleRule {
     plan: OptimisticPlan<ExtendedVertex, ExtendedValues>,
 }
 
-impl OptCmdp {
-    /// A learner that has seen nothing.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
-        let rule = PlausibleRule {
+impl MarginRule for PlausibleRule {
+    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+        Ok(Self {
             plausible: Plausible::new(shape)?,
             plan: OptimisticPlan::new(shape)?,
-        };
-        Self::within_margin(shape, initial, margin, terms, rule)
+        })
     }
 }
 

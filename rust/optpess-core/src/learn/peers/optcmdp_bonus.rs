@@ -12,8 +12,7 @@ use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule};
-use crate::model::InitialDistribution;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
 use crate::plan::{StepValues, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -28,19 +27,12 @@ pub struct BonusRule {
     plan: OptimisticPlan<Vertex, StepValues>,
 }
 
-impl OptCmdpBonus {
-    /// A learner that has seen nothing.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
-        let rule = BonusRule {
+impl MarginRule for BonusRule {
+    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+        Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             plan: OptimisticPlan::new(shape)?,
-        };
-        Self::within_margin(shape, initial, margin, terms, rule)
+        })
     }
 }
 

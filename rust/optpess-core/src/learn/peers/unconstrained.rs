@@ -12,8 +12,7 @@ use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule};
-use crate::model::InitialDistribution;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
 use crate::plan::{Objective, StepValues, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -21,7 +20,7 @@ use crate::shape::Shape;
 /// The learner that ignores the cost.
 pub type UnconstrainedOptimistic = Peer<UnconstrainedRule>;
 
-/// How it plans.
+/// How it plans. The margin is for the record: no plan looks at it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnconstrainedRule {
     signals: OptimisticSignals,
@@ -29,20 +28,13 @@ pub struct UnconstrainedRule {
     found: Vertex,
 }
 
-impl UnconstrainedOptimistic {
-    /// A learner that has seen nothing. The margin is for the record: no plan looks at it.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
-        let rule = UnconstrainedRule {
+impl MarginRule for UnconstrainedRule {
+    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+        Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             values: StepValues::new(shape)?,
             found: Vertex::new(shape)?,
-        };
-        Self::within_margin(shape, initial, margin, terms, rule)
+        })
     }
 }
 
