@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-peers experiments clean tools
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-peers experiments comparison clean tools
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -74,6 +74,9 @@ bench-peers: build ## the learners against numba, which is installed for it (min
 
 experiments: build ## the runs of docs/learning.md at the paper's constants (30 min)
 	$(BIN)/python experiments/theorem_constants.py
+
+comparison: build ## the tables and pictures of docs/comparison.md (20 min)
+	$(BIN)/python experiments/comparison.py
 
 clean: ## remove everything the tasks produced (1 s)
 	rm -rf target $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
