@@ -6,10 +6,11 @@ use crate::sources::{
 };
 
 /// The rooms of the core. A module may use modules of a lower rank, and of its own.
-const CORE_RANKS: [(&str, u8); 17] = [
+const CORE_RANKS: [(&str, u8); 18] = [
     ("error", 0),
     ("shape", 0),
     ("vectorised", 0),
+    ("lanes", 1),
     ("table", 1),
     ("trajectory", 1),
     ("policy", 2),

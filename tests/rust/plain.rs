@@ -13,10 +13,9 @@ use optpess_core::plan::{Mixer, Parametric, Tradeoff, backward_induction, certif
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::Trace;
 use optpess_core::shape::Shape;
-use optpess_core::simulate::Streams;
 use optpess_core::table::{Signal, StepSignal};
-use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::traces::Problem;
@@ -62,6 +61,28 @@ impl Counts {
 pub enum Plain {
     Lp(Box<(Parametric, Mixer)>),
     PrimalDual(f64),
+}
+
+/// The random numbers of replicate 0, drawn one by one.
+struct Streams {
+    states: ChaCha8Rng,
+    actions: ChaCha8Rng,
+    noise: ChaCha8Rng,
+}
+
+impl Streams {
+    fn new(seed: u64) -> Self {
+        let stream = |number| {
+            let mut generator = ChaCha8Rng::seed_from_u64(seed);
+            generator.set_stream(number);
+            generator
+        };
+        Self {
+            states: stream(0),
+            actions: stream(1),
+            noise: stream(2),
+        }
+    }
 }
 
 /// The first outcome whose cumulative probability exceeds a uniform number, else the last possible.
@@ -196,7 +217,7 @@ pub fn plain_run(problem: &Problem, terms: &LearningTerms, mut plain: Plain, see
     let model = &problem.model;
     let dense = model.kernel().kernel().to_dense().unwrap();
     let mut counts = Counts::new(model.shape());
-    let mut streams = Streams::new(seed, 0);
+    let mut streams = Streams::new(seed);
     let mut trace = Trace::default();
     for k in 1..=terms.num_episodes() {
         let (policy, on_baseline) = match &mut plain {

@@ -125,15 +125,19 @@ fn terms(num_episodes: u64, factor: f64) -> LearningTerms {
     LearningTerms::new(num_episodes, 0.05, ConfidenceRule::scaled(factor).unwrap()).unwrap()
 }
 
-fn core_run<L: Learner>(problem: &Problem, learner: &L, seed: u64) -> Outcome {
-    let simulation = Simulation {
+fn one_replicate<L: Learner>(learner: &L, seed: u64) -> Simulation {
+    Simulation {
         replicates: vec![0],
         seed,
         threads: 1,
         episodes: learner.terms().num_episodes(),
         trace: true,
         audit: false,
-    };
+    }
+}
+
+fn core_run<L: Learner>(problem: &Problem, learner: &L, seed: u64) -> Outcome {
+    let simulation = one_replicate(learner, seed);
     let control = Control::default();
     let outcomes = simulate(&problem.model, learner, 1.0, &simulation, &control);
     outcomes.unwrap().remove(0)
@@ -205,6 +209,38 @@ fn runs_on_random_problems_are_those_of_the_plain_loop() {
     ] {
         let waited = compare(&Problem::random(sizes, 5), 300, factor, 11);
         assert!(waited < 300, "OptPess-LP never planned: {sizes:?}");
+    }
+}
+
+/// An audit reads every figure of a deployment, so the audited run evaluates pi0 at every episode; the
+/// other one only watches how far its value can have fallen.
+#[test]
+fn a_gate_that_is_watched_opens_when_one_that_is_looked_at_opens() {
+    let noises = [
+        ObservationNoise::Bernoulli,
+        ObservationNoise::gaussian(0.6).unwrap(),
+    ];
+    for noise in noises {
+        for (name, factor) in [("pair", 0.2), ("ring", 0.1)] {
+            let problem = Problem::golden(name, noise).remove(0);
+            for seed in 0..4 {
+                let learner = problem.lp(terms(20_000, factor));
+                let run = |audit| {
+                    let simulation = Simulation {
+                        audit,
+                        ..one_replicate(&learner, seed)
+                    };
+                    let control = Control::default();
+                    let outcomes = simulate(&problem.model, &learner, 1.0, &simulation, &control);
+                    outcomes.unwrap().remove(0)
+                };
+                let (watched, looked_at) = (run(false), run(true));
+                let waited = watched.record.baseline_episodes;
+                assert!((1000..20_000).contains(&waited), "{name} waited {waited}");
+                assert_eq!(watched.record, looked_at.record);
+                assert_same(&watched.trace.unwrap(), &looked_at.trace.unwrap());
+            }
+        }
     }
 }
 

@@ -44,6 +44,7 @@ pub mod confidence;
 pub mod error;
 pub mod estimate;
 pub mod evaluate;
+mod lanes;
 pub mod learn;
 pub mod model;
 pub mod plan;

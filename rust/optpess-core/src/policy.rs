@@ -197,6 +197,40 @@ impl MarkovPolicy {
     }
 }
 
+/// A deterministic policy as one action for each (step, state), and where it differs from the one of the
+/// episode before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Actions<'a> {
+    data: &'a [u32], // [H, stride]
+    stride: usize,
+    changed: &'a [u32],
+}
+
+impl<'a> Actions<'a> {
+    /// Actions of |S| states each `stride` numbers apart, and the places in `data` that changed.
+    pub(crate) fn new(data: &'a [u32], stride: usize, changed: &'a [u32]) -> Self {
+        Self {
+            data,
+            stride,
+            changed,
+        }
+    }
+
+    /// The action at (step, state).
+    #[must_use]
+    #[inline(always)]
+    pub fn at(&self, step: usize, state: usize) -> usize {
+        self.data[step * self.stride + state] as usize
+    }
+
+    /// The (step, state) at which the action is another one than in the episode before.
+    #[inline(always)]
+    pub fn changed(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let places = self.changed.iter().map(|&place| place as usize);
+        places.map(|place| (place / self.stride, place % self.stride))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,9 +16,18 @@ pub(crate) trait Job {
 #[inline]
 pub(crate) fn vectorised<J: Job>(job: J) -> J::Output {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature has just been detected on this processor.
-        return unsafe { with_avx2(job) };
+    {
+        if std::arch::is_x86_feature_detected!("avx512f")
+            && std::arch::is_x86_feature_detected!("avx512vl")
+            && std::arch::is_x86_feature_detected!("avx512dq")
+        {
+            // SAFETY: the features have just been detected on this processor.
+            return unsafe { with_avx512(job) };
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the feature has just been detected on this processor.
+            return unsafe { with_avx2(job) };
+        }
     }
     job.run()
 }
@@ -26,6 +35,12 @@ pub(crate) fn vectorised<J: Job>(job: J) -> J::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn with_avx2<J: Job>(job: J) -> J::Output {
+    job.run()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq")]
+fn with_avx512<J: Job>(job: J) -> J::Output {
     job.run()
 }
 

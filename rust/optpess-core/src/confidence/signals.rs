@@ -26,10 +26,12 @@ macro_rules! biased {
                 Ok(Self { signal: Signal::new("signal", shape, data)?, factor })
             }
 
-            /// Sets the row of a pair from its estimate and its bonus.
+            /// Sets the value of a pair from its estimate and its bonus, and returns it.
             #[inline(always)]
-            pub fn update(&mut self, step: usize, pair: usize, estimate: f64, bonus: f64) {
-                self.signal.set(step, pair, estimate + self.factor * bonus);
+            pub fn update(&mut self, step: usize, pair: usize, estimate: f64, bonus: f64) -> f64 {
+                let biased = estimate + self.factor * bonus;
+                self.signal.set(step, pair, biased);
+                biased
             }
 
             /// The biased values, `[H, S, A]`.

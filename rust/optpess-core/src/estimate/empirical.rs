@@ -8,7 +8,7 @@ use crate::model::StepKernel;
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::trajectory::Trajectory;
-use crate::vectorised::{dot, dot_rows, dot_two};
+use crate::vectorised::{Job, dot, dot_rows, dot_two, vectorised};
 
 /// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
 /// that mass leaks there. Nothing is normalised.
@@ -78,6 +78,9 @@ pub struct Estimates {
     rewards: Vec<f64>,           // [H, S, A]
     costs: Vec<f64>,             // [H, S, A]
     kernel: EmpiricalKernel,
+    /// Rows counted since their averages were last renewed, each once.
+    dirty: Vec<u32>, // [at most H S A]
+    is_dirty: Vec<bool>, // [H, S, A]
 }
 
 impl Estimates {
@@ -105,6 +108,8 @@ impl Estimates {
                 pairs: shape.pairs(),
                 data: zeros("an empirical kernel [H, S, A, S]", entries)?,
             },
+            dirty: Vec::with_capacity(shape.horizon()),
+            is_dirty: zeros("marks [H, S, A]", shape.triples())?,
         })
     }
 
@@ -144,44 +149,113 @@ impl Estimates {
         &self.kernel
     }
 
-    /// Takes one episode in. `changed` is told of every row that changed: step, pair, N, r-hat, c-hat.
-    /// The trajectory's first cost is the one counted.
+    /// Takes one episode in and tells `changed` of every row that changed. The trajectory's first cost
+    /// is the one counted.
     #[inline]
-    pub fn update(
-        &mut self,
-        seen: &Trajectory,
-        mut changed: impl FnMut(usize, usize, u32, f64, f64),
-    ) {
-        let horizon = self.shape.horizon();
+    pub fn update(&mut self, seen: &Trajectory, changed: impl FnMut(ChangedRow<'_>)) {
+        self.count(seen);
+        self.renew(changed);
+    }
+
+    /// The first half of [`Estimates::update`]: counts and sums. Averages and P-hat lag behind until
+    /// [`Estimates::renew`].
+    #[inline(always)]
+    pub fn count(&mut self, seen: &Trajectory) {
+        let (horizon, states) = (self.shape.horizon(), self.shape.num_states());
         for step in 0..horizon {
-            let pair = self
-                .shape
-                .pair(seen.states[step] as usize, seen.actions[step] as usize);
-            let row = step * self.shape.pairs() + pair;
+            let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
+            let row = step * self.shape.pairs() + self.shape.pair(state, action);
             self.visits[row] += 1;
-            let visits = f64::from(self.visits[row]);
             self.reward_sums[row] += seen.rewards[step];
             self.cost_sums[row] += seen.costs[step];
-            self.rewards[row] = self.reward_sums[row] / visits;
-            self.costs[row] = self.cost_sums[row] / visits;
             if step + 1 < horizon {
-                let states = self.shape.num_states();
-                let counts = &mut self.transition_counts[row * states..][..states];
-                counts[seen.states[step + 1] as usize] += 1;
-                let estimates = self.kernel.row_mut(step, pair);
-                for (estimate, &count) in estimates.iter_mut().zip(&*counts) {
-                    *estimate = f64::from(count) / visits;
-                }
+                self.transition_counts[row * states + seen.states[step + 1] as usize] += 1;
             }
-            changed(
-                step,
-                pair,
-                self.visits[row],
-                self.rewards[row],
-                self.costs[row],
-            );
+            if !self.is_dirty[row] {
+                self.is_dirty[row] = true;
+                self.dirty.push(row as u32);
+            }
         }
     }
+
+    /// The second half: renews the averages of every row counted since the last time, and tells
+    /// `changed` of each.
+    #[inline]
+    pub fn renew(&mut self, changed: impl FnMut(ChangedRow<'_>)) {
+        vectorised(Renewal {
+            estimates: self,
+            changed,
+        });
+    }
+
+    #[inline(always)]
+    fn renew_row(&mut self, row: usize) -> ChangedRow<'_> {
+        let (pairs, states) = (self.shape.pairs(), self.shape.num_states());
+        let (step, pair) = (row / pairs, row % pairs);
+        let visits = self.visits[row];
+        let count = f64::from(visits);
+        self.rewards[row] = self.reward_sums[row] / count;
+        self.costs[row] = self.cost_sums[row] / count;
+        let mut successors: &[f64] = &[];
+        if step + 1 < self.shape.horizon() {
+            let counts = &self.transition_counts[row * states..][..states];
+            let estimates = self.kernel.row_mut(step, pair);
+            for (estimate, &followed) in estimates.iter_mut().zip(counts) {
+                *estimate = f64::from(followed) / count;
+            }
+            successors = estimates;
+        }
+        ChangedRow {
+            step,
+            state: pair / self.shape.num_actions(),
+            action: pair % self.shape.num_actions(),
+            pair,
+            visits,
+            reward: self.rewards[row],
+            cost: self.costs[row],
+            successors,
+        }
+    }
+}
+
+struct Renewal<'a, F> {
+    estimates: &'a mut Estimates,
+    changed: F,
+}
+
+impl<F: FnMut(ChangedRow<'_>)> Job for Renewal<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        for index in 0..self.estimates.dirty.len() {
+            let row = self.estimates.dirty[index] as usize;
+            self.estimates.is_dirty[row] = false;
+            (self.changed)(self.estimates.renew_row(row));
+        }
+        self.estimates.dirty.clear();
+    }
+}
+
+/// What an episode changed at one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChangedRow<'a> {
+    /// h.
+    pub step: usize,
+    /// s.
+    pub state: usize,
+    /// a.
+    pub action: usize,
+    /// The index of (s, a) within the step.
+    pub pair: usize,
+    /// N_h(s,a).
+    pub visits: u32,
+    /// r-hat_h(s,a).
+    pub reward: f64,
+    /// c-hat_h(s,a).
+    pub cost: f64,
+    /// P-hat_h(.|s,a); empty at the last step.
+    pub successors: &'a [f64],
 }
 
 #[cfg(test)]
@@ -206,17 +280,11 @@ mod tests {
     fn rows_never_visited_stay_zero_and_visited_ones_are_averages() {
         let mut estimates = Estimates::new(Shape::new(2, 2, 1).unwrap()).unwrap();
         let mut changed = Vec::new();
-        estimates.update(
-            &episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]),
-            |step, pair, n, r, c| {
-                changed.push((step, pair, n, r, c));
-            },
-        );
+        estimates.update(&episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]), |row| {
+            changed.push((row.step, row.pair, row.visits, row.reward, row.cost));
+        });
         assert_eq!(changed, [(0, 0, 1, 1.0, 0.5), (1, 1, 1, 0.0, 1.0)]);
-        estimates.update(
-            &episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]),
-            |_, _, _, _, _| {},
-        );
+        estimates.update(&episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]), |_| {});
         assert_eq!(estimates.visits(), &[2, 0, 1, 1]);
         assert_eq!(estimates.kernel().row(0, 0), &[0.5, 0.5]);
         assert_eq!(estimates.kernel().row(0, 1), &[0.0, 0.0]);

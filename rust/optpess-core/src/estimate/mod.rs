@@ -2,4 +2,4 @@
 
 mod empirical;
 
-pub use empirical::{EmpiricalKernel, Estimates};
+pub use empirical::{ChangedRow, EmpiricalKernel, Estimates};

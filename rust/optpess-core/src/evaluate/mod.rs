@@ -4,11 +4,13 @@
 mod both;
 mod clipped;
 mod difference;
+mod followed;
 mod occupancy;
 mod value;
 
 pub use both::PairEvaluator;
 pub use clipped::ClippedValues;
 pub use difference::{Expectation, value_difference};
+pub(crate) use followed::Followed;
 pub use occupancy::{OccupancyMeasure, mix_policies, occupancy};
 pub use value::{Evaluator, evaluate, state_values};

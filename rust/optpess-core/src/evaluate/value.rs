@@ -62,6 +62,12 @@ impl Evaluator {
         initial.expect(self.start_step(policy, signal, kernel))
     }
 
+    /// V^pi_h for every step, of the last policy evaluated.
+    #[must_use]
+    pub fn values(&self) -> &StateValues {
+        &self.values
+    }
+
     /// V^pi_1, one value a state.
     fn start_step<G: StepSignal, K: StepKernel>(
         &mut self,

@@ -5,6 +5,7 @@
 //! far, [`Learner::observe`] takes one episode in.
 
 mod baseline;
+mod gate_watch;
 mod optpess_lp;
 mod optpess_primal_dual;
 pub mod peers;
@@ -22,7 +23,7 @@ use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
 use crate::error::{Error, Interval, Place, Result};
 use crate::estimate::Estimates;
 use crate::plan::Certificate;
-use crate::policy::MarkovPolicy;
+use crate::policy::{Actions, MarkovPolicy};
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
@@ -84,8 +85,21 @@ pub trait Learner: Clone + Send + Sync {
     fn episodes_observed(&self) -> u64;
     /// Plans the next episode.
     fn next_policy(&mut self) -> Result<Deployment>;
-    /// The policy of the last deployment.
+    /// As [`Learner::next_policy`], for a caller who keeps a record and nothing else: figures of the
+    /// deployment that no record holds (the policy's values on the empirical kernel) may be NaN, and
+    /// averages and signals may lag behind the counts until someone needs them.
+    #[inline(always)]
+    fn next_plan(&mut self) -> Result<Deployment> {
+        self.next_policy()
+    }
+    /// The policy of the last deployment; of the last by [`Learner::next_policy`], for a learner that has
+    /// [`Learner::actions`].
     fn policy(&self) -> &MarkovPolicy;
+    /// The policy of the last deployment as one action for each (step, state), if the learner keeps it so.
+    #[inline(always)]
+    fn actions(&self) -> Option<Actions<'_>> {
+        None
+    }
     /// Takes in an episode that is known to be well-formed.
     fn absorb(&mut self, seen: &Trajectory) -> Result<()>;
     /// Counts and averages.

@@ -9,6 +9,8 @@
 //! With a baseline whose cost is unknown (Appendix E), pi0 is played until its cost is known well
 //! enough; half of delta is spent on that. What is seen meanwhile counts for the estimates.
 
+mod deployment;
+
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::{
@@ -18,10 +20,11 @@ use crate::error::{Error, Result};
 use crate::estimate::Estimates;
 use crate::evaluate::Evaluator;
 use crate::learn::baseline::CostEstimation;
+use crate::learn::gate_watch::GateWatch;
 use crate::learn::turn::Turn;
 use crate::learn::{Deployment, Learner, PessimisticSet, PolicySource, SafeBaseline, SafeCost};
 use crate::model::InitialDistribution;
-use crate::plan::{Certificate, Mixer, Parametric, Tradeoff, certified};
+use crate::plan::{Mixer, Parametric, Tradeoff};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
@@ -48,8 +51,11 @@ pub struct OptPessLp {
     planner: Parametric,
     mixer: Mixer,
     planned: MarkovPolicy,
+    watch: GateWatch,
     // Where the run stands.
     turn: Turn,
+    /// Whether averages and signals wait until someone needs them.
+    lazy: bool,
     last: Option<Deployment>,
     inductions: u64,
 }
@@ -103,7 +109,9 @@ impl OptPessLp {
             evaluator: Evaluator::new(shape)?,
             planner: Parametric::new(shape)?,
             mixer: Mixer::new(shape)?,
+            watch: GateWatch::new(shape)?,
             turn: Turn::new(terms.num_episodes()),
+            lazy: false,
             last: None,
             inductions: 0,
         })
@@ -142,30 +150,9 @@ impl OptPessLp {
         self.inductions
     }
 
-    /// The first half of [`Learner::next_policy`] for a planner outside the core: deploys pi0 if the
-    /// gate is shut, else waits for [`OptPessLp::deploy`].
-    pub fn assess(&mut self) -> Result<Option<Deployment>> {
-        self.turn.check_plan()?;
-        let (source, set) = self.pessimistic_set();
-        match set {
-            (PessimisticSet::BaselineOnly, cost) => Ok(Some(self.deploy_baseline(source, cost))),
-            (PessimisticSet::CostBounded, _) => {
-                self.turn.await_plan();
-                Ok(None)
-            }
-        }
-    }
-
-    /// The second half: certifies a policy planned outside and deploys it.
-    pub fn deploy(&mut self, policy: MarkovPolicy) -> Result<Deployment> {
-        self.turn.check_awaiting()?;
-        self.planned = policy;
-        self.deploy_planned()
-    }
-
     /// Pi^k (Alg. 1, line 4) with the pessimistic cost of pi0.
-    #[inline(always)]
     fn pessimistic_set(&mut self) -> (PolicySource, (PessimisticSet, f64)) {
+        self.renew_signals();
         let cost = self.evaluator.evaluate(
             self.baseline.policy(),
             &self.pessimistic_cost,
@@ -177,26 +164,32 @@ impl OptPessLp {
                 PolicySource::BaselineEstimation,
                 (PessimisticSet::BaselineOnly, cost),
             ),
-            Knowledge::Margin(margin, _) => (
-                PolicySource::Baseline,
-                (PessimisticSet::assess(cost, margin), cost),
-            ),
+            Knowledge::Margin(margin, _) => {
+                let values = self.evaluator.values();
+                self.watch
+                    .looked(cost, margin.midpoint(), values, &self.estimates);
+                (
+                    PolicySource::Baseline,
+                    (PessimisticSet::assess(cost, margin), cost),
+                )
+            }
         }
     }
 
-    fn deploy_baseline(&mut self, source: PolicySource, pessimistic_cost: f64) -> Deployment {
-        let version = match self.last {
-            Some(last) if last.source != PolicySource::PessimisticSet => last.version,
-            last => last.map_or(0, |last| last.version + 1),
+    /// Alg. 1, lines 3 and 4: estimates and signals of the rows counted since the last time.
+    fn renew_signals(&mut self) {
+        let (bonus, cost_signal) = (self.bonus, &mut self.pessimistic_cost);
+        let mut reward_signal = match &mut self.knowledge {
+            Knowledge::Estimating(_) => None,
+            Knowledge::Margin(_, reward) => Some(reward),
         };
-        self.deployed(Deployment {
-            episode: self.turn.observed(),
-            source,
-            certificate: None,
-            optimistic_reward: f64::NAN,
-            biased_cost: pessimistic_cost,
-            version,
-        })
+        self.estimates.renew(|row| {
+            let bonus = bonus.at(row.visits);
+            cost_signal.update(row.step, row.pair, row.cost, bonus);
+            if let Some(signal) = &mut reward_signal {
+                signal.update(row.step, row.pair, row.reward, bonus);
+            }
+        });
     }
 
     /// The best policy of Pi^k (Alg. 1, line 5), read off as a Markov policy.
@@ -235,57 +228,9 @@ impl OptPessLp {
         Ok(())
     }
 
-    /// Re-evaluates the planned policy and deploys it only within the limit.
-    fn deploy_planned(&mut self) -> Result<Deployment> {
-        let (kernel, initial) = (self.estimates.kernel(), &self.initial);
-        let limit = self.baseline.cost_limit();
-        let cost = self
-            .evaluator
-            .evaluate(&self.planned, &self.pessimistic_cost, kernel, initial);
-        let certificate = if cost <= limit {
-            Certificate {
-                cost,
-                limit,
-                repair: 0.0,
-            }
-        } else {
-            let (repaired, certificate) = certified(
-                self.planned.clone(),
-                self.baseline.policy(),
-                &self.pessimistic_cost,
-                kernel,
-                initial,
-                limit,
-            )?;
-            self.planned = repaired;
-            certificate
-        };
-        let optimistic_reward = match &self.knowledge {
-            Knowledge::Margin(_, reward) => {
-                self.evaluator
-                    .evaluate(&self.planned, reward, kernel, initial)
-            }
-            Knowledge::Estimating(_) => f64::NAN,
-        };
-        Ok(self.deployed(Deployment {
-            episode: self.turn.observed(),
-            source: PolicySource::PessimisticSet,
-            certificate: Some(certificate),
-            optimistic_reward,
-            biased_cost: certificate.cost,
-            version: self.last.map_or(0, |last| last.version + 1),
-        }))
-    }
-
-    #[inline(always)]
-    fn deployed(&mut self, deployment: Deployment) -> Deployment {
-        self.last = Some(deployment);
-        self.turn.planned();
-        deployment
-    }
-
     /// From an estimate of c0 to the optimistic reward that depends on it.
     fn learn_margin(&mut self, margin: SafetyMargin) -> Result<()> {
+        self.renew_signals();
         let mut reward =
             OptimisticReward::for_zero_violation(self.shape, &margin, self.bonus.at(0))?;
         let pairs = self.shape.pairs();
@@ -330,6 +275,7 @@ impl Learner for OptPessLp {
     #[inline]
     fn next_policy(&mut self) -> Result<Deployment> {
         self.turn.check_plan()?;
+        self.lazy = false;
         let (source, (set, cost)) = self.pessimistic_set(); // Alg. 1, line 4
         match set {
             PessimisticSet::BaselineOnly => Ok(self.deploy_baseline(source, cost)),
@@ -338,6 +284,19 @@ impl Learner for OptPessLp {
                 self.deploy_planned()
             }
         }
+    }
+
+    /// While the gate is surely shut nothing is evaluated and nothing but counts is kept up to date.
+    #[inline]
+    fn next_plan(&mut self) -> Result<Deployment> {
+        let source = match &self.knowledge {
+            Knowledge::Estimating(_) => PolicySource::BaselineEstimation,
+            Knowledge::Margin(..) if self.watch.is_shut() => PolicySource::Baseline,
+            Knowledge::Margin(..) => return self.next_policy(),
+        };
+        self.turn.check_plan()?;
+        self.lazy = true;
+        Ok(self.deploy_baseline(source, f64::NAN))
     }
 
     fn policy(&self) -> &MarkovPolicy {
@@ -350,20 +309,12 @@ impl Learner for OptPessLp {
     #[inline]
     fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
         self.turn.check_observe()?;
-        let (bonus, cost_signal) = (self.bonus, &mut self.pessimistic_cost);
-        let mut reward_signal = match &mut self.knowledge {
-            Knowledge::Estimating(_) => None,
-            Knowledge::Margin(_, reward) => Some(reward),
-        };
-        // Alg. 1, lines 3, 4 and 7: counters, estimates and signals of the rows that changed.
-        self.estimates
-            .update(seen, |step, pair, visits, reward, cost| {
-                let bonus = bonus.at(visits);
-                cost_signal.update(step, pair, cost, bonus);
-                if let Some(signal) = &mut reward_signal {
-                    signal.update(step, pair, reward, bonus);
-                }
-            });
+        self.estimates.count(seen); // Alg. 1, line 7
+        self.watch
+            .seen(seen, &self.estimates, &self.pessimistic_cost);
+        if !self.lazy {
+            self.renew_signals();
+        }
         self.turn.seen();
         if let Knowledge::Estimating(estimation) = &mut self.knowledge
             && let Some(margin) = estimation.observe(&seen.costs)?

@@ -17,9 +17,10 @@ use crate::estimate::Estimates;
 use crate::learn::turn::Turn;
 use crate::learn::{Deployment, Learner, PolicySource};
 use crate::model::InitialDistribution;
-use crate::plan::{Objective, StepValues, Tradeoff, Vertex};
-use crate::policy::MarkovPolicy;
+use crate::plan::{PairData, PricedPlanner, StepValues, Tradeoff, Vertex};
+use crate::policy::{Actions, MarkovPolicy};
 use crate::shape::Shape;
+use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
 
 /// The learner of Algorithm 2.
@@ -38,9 +39,9 @@ pub struct OptPessPrimalDual {
     optimistic_cost: OptimisticCost,
     multiplier: f64,
     next_multiplier: f64,
-    // Workspaces.
+    // The plan, and workspaces for its figures.
+    planner: PricedPlanner,
     values: StepValues,
-    found: Vertex,
     played: Vertex,
     policy: MarkovPolicy,
     // Where the run stands.
@@ -58,6 +59,9 @@ impl OptPessPrimalDual {
     ) -> Result<Self> {
         margin.check_horizon(shape.horizon())?;
         let bonus = terms.bonus(shape);
+        let optimistic_reward = OptimisticReward::for_bounded_violation(shape, bonus.at(0))?;
+        let optimistic_cost = OptimisticCost::new(shape, bonus.at(0))?;
+        let first = (optimistic_reward.at(0, 0), optimistic_cost.at(0, 0));
         let played = Vertex::new(shape)?;
         Ok(Self {
             shape,
@@ -67,12 +71,12 @@ impl OptPessPrimalDual {
             bonus,
             tightening_delta: tightening_delta(shape, terms.failure_probability()),
             estimates: Estimates::new(shape)?,
-            optimistic_reward: OptimisticReward::for_bounded_violation(shape, bonus.at(0))?,
-            optimistic_cost: OptimisticCost::new(shape, bonus.at(0))?,
+            optimistic_reward,
+            optimistic_cost,
             multiplier: 0.0,
             next_multiplier: 0.0,
+            planner: PricedPlanner::new(shape, first.0, first.1)?,
             values: StepValues::new(shape)?,
-            found: Vertex::new(shape)?,
             policy: played.policy(shape)?,
             played,
             turn: Turn::new(terms.num_episodes()),
@@ -97,29 +101,6 @@ impl OptPessPrimalDual {
     pub fn bonus(&self) -> &Bonus {
         &self.bonus
     }
-
-    /// Puts the policy just found into play; the version changes only if the policy does.
-    #[inline(always)]
-    fn play_found(&mut self) {
-        if self.found.actions != self.played.actions {
-            let states = self.shape.num_states();
-            let changes = self
-                .found
-                .actions
-                .iter()
-                .zip(&self.played.actions)
-                .enumerate();
-            for (row, (&new, &old)) in changes {
-                if new != old {
-                    let probabilities = self.policy.row_mut(row / states, row % states);
-                    probabilities[old as usize] = 0.0;
-                    probabilities[new as usize] = 1.0;
-                }
-            }
-            self.version += 1;
-        }
-        std::mem::swap(&mut self.found, &mut self.played);
-    }
 }
 
 impl Learner for OptPessPrimalDual {
@@ -143,13 +124,8 @@ impl Learner for OptPessPrimalDual {
         self.turn.observed()
     }
 
-    #[inline]
     fn next_policy(&mut self) -> Result<Deployment> {
-        self.turn.check_plan()?;
-        // Alg. 2, line 3
-        let epsilon = constraint_tightening(self.turn.k(), self.shape, self.tightening_delta);
-        let eta = primal_scaling(self.turn.k(), self.shape, &self.margin);
-        // Alg. 2, line 6: tau is a constant of the objective and does not enter the recursion.
+        let deployment = self.next_plan()?;
         let problem = Tradeoff {
             shape: self.shape,
             reward: &self.optimistic_reward,
@@ -157,22 +133,45 @@ impl Learner for OptPessPrimalDual {
             kernel: self.estimates.kernel(),
             initial: &self.initial,
         };
-        let price = Objective::Lagrangian(self.multiplier / eta);
-        problem.solve(price, &mut self.values, &mut self.found);
+        let (states, actions) = (self.shape.num_states(), self.planner.actions());
+        for (place, action) in self.played.actions.iter_mut().enumerate() {
+            *action = actions.at(place / states, place % states) as u32;
+        }
+        self.policy.set_actions(&self.played.actions);
+        problem.locate(&mut self.values, &mut self.played);
+        Ok(Deployment {
+            optimistic_reward: self.played.reward,
+            biased_cost: self.played.cost,
+            ..deployment
+        })
+    }
+
+    #[inline]
+    fn next_plan(&mut self) -> Result<Deployment> {
+        self.turn.check_plan()?;
+        // Alg. 2, line 3
+        let epsilon = constraint_tightening(self.turn.k(), self.shape, self.tightening_delta);
+        let eta = primal_scaling(self.turn.k(), self.shape, &self.margin);
+        // Alg. 2, line 6: tau is a constant of the objective and does not enter the recursion.
+        self.version += u64::from(self.planner.best_for(self.multiplier / eta));
         // Alg. 2, line 7; the truncation of Eq. (12) is of the start value only.
-        let truncated_cost = self.found.cost.max(0.0);
+        let truncated_cost = self.planner.truncated_cost(&self.initial);
         self.next_multiplier =
             (self.multiplier + truncated_cost + epsilon - self.margin.cost_limit()).max(0.0);
-        self.play_found();
         self.turn.planned();
         Ok(Deployment {
             episode: self.turn.observed(),
             source: PolicySource::Lagrangian,
             certificate: None,
-            optimistic_reward: self.played.reward,
-            biased_cost: self.played.cost,
+            optimistic_reward: f64::NAN,
+            biased_cost: f64::NAN,
             version: self.version,
         })
+    }
+
+    #[inline(always)]
+    fn actions(&self) -> Option<Actions<'_>> {
+        Some(self.planner.actions())
     }
 
     fn policy(&self) -> &MarkovPolicy {
@@ -184,13 +183,17 @@ impl Learner for OptPessPrimalDual {
         self.turn.check_observe()?;
         let bonus = self.bonus;
         let (reward_signal, cost_signal) = (&mut self.optimistic_reward, &mut self.optimistic_cost);
+        let planner = &mut self.planner;
         // Alg. 2, lines 4, 5 and 9: counters, estimates and signals of the rows that changed.
-        self.estimates
-            .update(seen, |step, pair, visits, reward, cost| {
-                let bonus = bonus.at(visits);
-                reward_signal.update(step, pair, reward, bonus);
-                cost_signal.update(step, pair, cost, bonus);
-            });
+        self.estimates.update(seen, |row| {
+            let (step, pair, bonus) = (row.step, row.pair, bonus.at(row.visits));
+            let data = PairData {
+                reward: reward_signal.update(step, pair, row.reward, bonus),
+                cost: cost_signal.update(step, pair, row.cost, bonus),
+                row: row.successors,
+            };
+            planner.set(step, row.state, row.action, data);
+        });
         self.multiplier = self.next_multiplier;
         self.turn.seen();
         Ok(())

@@ -2,6 +2,7 @@
 //! came from and whether they are biased.
 
 mod backward_induction;
+mod board;
 mod certificate;
 mod exact;
 mod extended;
@@ -13,6 +14,7 @@ mod mirror_ascent;
 mod mixing;
 mod oracle;
 mod parametric;
+mod priced;
 mod tradeoff;
 
 pub use backward_induction::{GreedyPlan, backward_induction};
@@ -27,4 +29,5 @@ pub use mirror_ascent::MirrorAscent;
 pub use mixing::Mixer;
 pub use oracle::{Objective, Oracle, Point, Storage};
 pub use parametric::{Mixture, Parametric};
+pub(crate) use priced::{PairData, PricedPlanner};
 pub use tradeoff::{Penalised, StepValues, Tradeoff, Vertex};

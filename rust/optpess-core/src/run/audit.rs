@@ -209,6 +209,8 @@ impl<'m> Auditor<'m> {
 }
 
 impl<L: Learner> Observer<L> for Auditor<'_> {
+    const READS_FIGURES: bool = true;
+
     fn played(&mut self, learner: &L, deployment: &Deployment, truth: TrueValues, _: &Trajectory) {
         self.episode = deployment.episode;
         match deployment.source {
@@ -265,6 +267,8 @@ impl<L: Learner> Observer<L> for Auditor<'_> {
 }
 
 impl<L: Learner, A: Observer<L>, B: Observer<L>> Observer<L> for (&mut A, &mut B) {
+    const READS_FIGURES: bool = A::READS_FIGURES || B::READS_FIGURES;
+
     fn played(
         &mut self,
         learner: &L,

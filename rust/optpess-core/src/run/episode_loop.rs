@@ -13,6 +13,8 @@ use crate::trajectory::Trajectory;
 
 /// Looks on at every episode.
 pub trait Observer<L: Learner> {
+    /// Whether it reads figures of a deployment that no record holds.
+    const READS_FIGURES: bool;
     /// Called when the episode has been played and judged, before the learner takes it in.
     fn played(
         &mut self,
@@ -26,6 +28,7 @@ pub trait Observer<L: Learner> {
 }
 
 impl<L: Learner> Observer<L> for () {
+    const READS_FIGURES: bool = false;
     #[inline(always)]
     fn played(&mut self, _: &L, _: &Deployment, _: TrueValues, _: &Trajectory) {}
     #[inline(always)]
@@ -37,13 +40,13 @@ impl<L: Learner> Observer<L> for () {
 const BREATH: u64 = 1024;
 
 /// Plays `episodes` episodes of the learner against the model.
-pub fn run_episodes<L: Learner>(
+pub fn run_episodes<L: Learner, O: Observer<L>>(
     model: &ConstrainedMdp,
     learner: &mut L,
     episodes: u64,
     streams: &mut Streams,
     recorder: &mut Recorder<'_>,
-    observer: &mut impl Observer<L>,
+    observer: &mut O,
     control: &Control,
 ) -> Result<()> {
     let environment = TabularEnvironment::new(model)?;
@@ -58,9 +61,18 @@ pub fn run_episodes<L: Learner>(
         if control.stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
-        let deployment = learner.next_policy()?;
-        environment.rollout(learner.policy(), streams, &mut seen);
-        let truth = judge.assess(learner.policy(), deployment.version);
+        let deployment = if O::READS_FIGURES {
+            learner.next_policy()?
+        } else {
+            learner.next_plan()?
+        };
+        let truth = if let Some(actions) = learner.actions() {
+            environment.rollout_of_actions(actions, streams, &mut seen);
+            judge.assess_actions(actions, deployment.version)
+        } else {
+            environment.rollout(learner.policy(), streams, &mut seen);
+            judge.assess(learner.policy(), deployment.version)
+        };
         observer.played(learner, &deployment, truth, &seen);
         learner.absorb(&seen)?;
         observer.absorbed(learner, &seen);
@@ -91,6 +103,8 @@ pub struct Trace {
 }
 
 impl<L: Learner> Observer<L> for Trace {
+    const READS_FIGURES: bool = false;
+
     fn played(
         &mut self,
         learner: &L,

@@ -273,7 +273,7 @@ impl<R: Rule> Learner for Peer<R> {
     fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
         self.turn.check_observe()?;
         let known = &mut self.known;
-        known.estimates.update(seen, |_, _, _, _, _| {});
+        known.estimates.update(seen, |_| {});
         for (step, (&state, &action)) in seen.states.iter().zip(&seen.actions).enumerate() {
             let pair = known.shape.pair(state as usize, action as usize);
             let row = row_of(&known.estimates, step, pair);

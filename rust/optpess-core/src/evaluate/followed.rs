@@ -1,0 +1,120 @@
+//! A deterministic policy that changes in few places at a time, evaluated again and again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::lanes::{LANES, Lanes, column_sums, flat, with_small_constant};
+use crate::model::InitialDistribution;
+use crate::shape::Shape;
+use crate::table::zeros;
+use crate::vectorised::{Job, vectorised};
+
+/// P^pi and N signals g^pi under the policy that is followed, laid out so that one vector holds eight
+/// states. A change of the policy at one place rewrites one column; values are renewed from the last
+/// step that changed, to the bits of [`super::evaluate()`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Followed<const N: usize> {
+    shape: Shape,
+    blocks: usize,        // of eight states
+    kernel: Vec<Lanes>,   // [H - 1, blocks, S'], P^pi_h(s'|s) with s in the lanes
+    signals: Vec<Lanes>,  // [H, N, blocks]
+    values: Vec<Lanes>,   // [H, N, blocks]
+    stale: Option<usize>, // the last step whose values are out of date
+}
+
+impl<const N: usize> Followed<N> {
+    /// A policy that earns nothing and goes nowhere, until it is told otherwise.
+    pub(crate) fn new(shape: Shape) -> Result<Self> {
+        let blocks = shape.num_states().div_ceil(LANES);
+        let steps = shape.horizon();
+        let wide = |what, len| zeros::<Lanes>(what, len);
+        Ok(Self {
+            shape,
+            blocks,
+            kernel: wide(
+                "the kernel of a policy [H, S, S]",
+                (steps - 1) * blocks * shape.num_states(),
+            )?,
+            signals: wide("the signals of a policy [H, S]", steps * N * blocks)?,
+            values: wide("the values of a policy [H, S]", steps * N * blocks)?,
+            stale: None,
+        })
+    }
+
+    /// Follows an action at (step, state) whose successors and signals are these; successors that are
+    /// left out keep the probability they had.
+    #[inline(always)]
+    pub(crate) fn follow(
+        &mut self,
+        step: usize,
+        state: usize,
+        successors: impl Iterator<Item = (usize, f64)>,
+        signals: [f64; N],
+    ) {
+        let (block, lane) = (state / LANES, state % LANES);
+        if step + 1 < self.shape.horizon() {
+            let states = self.shape.num_states();
+            let columns = &mut self.kernel[(step * self.blocks + block) * states..][..states];
+            for (successor, probability) in successors {
+                columns[successor].0[lane] = probability;
+            }
+        }
+        for (which, signal) in signals.into_iter().enumerate() {
+            self.signals[(step * N + which) * self.blocks + block].0[lane] = signal;
+        }
+        self.stale = self.stale.max(Some(step));
+    }
+
+    /// V^pi_1(mu; g, P) for each signal.
+    #[inline]
+    pub(crate) fn evaluate(&mut self, initial: &InitialDistribution) -> [f64; N] {
+        with_small_constant!(self.shape.num_states(), S => vectorised(Renewal::<N, S>(self)));
+        let states = self.shape.num_states();
+        std::array::from_fn(|which| {
+            let first = &self.values[which * self.blocks..][..self.blocks];
+            initial.expect(&flat(first)[..states])
+        })
+    }
+}
+
+/// `S` is the number of states, or 0 where it is not known beforehand.
+struct Renewal<'a, const N: usize, const S: usize>(&'a mut Followed<N>);
+
+impl<const N: usize, const S: usize> Job for Renewal<'_, N, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let followed = self.0;
+        let (steps, states) = (followed.shape.horizon(), followed.shape.num_states());
+        let (states, blocks) = if S > 0 {
+            (S, S.div_ceil(LANES))
+        } else {
+            (states, followed.blocks)
+        };
+        let Some(last) = followed.stale.take() else {
+            return;
+        };
+        for step in (0..=last).rev() {
+            let (here, next) = followed.values[step * N * blocks..].split_at_mut(N * blocks);
+            let own = &followed.signals[step * N * blocks..][..N * blocks];
+            if step + 1 == steps {
+                here.copy_from_slice(own);
+                continue;
+            }
+            let kernel = &followed.kernel[step * blocks * states..][..blocks * states];
+            for block in 0..blocks {
+                let columns = &kernel[block * states..][..states];
+                for which in 0..N {
+                    let following = flat(&next[which * blocks..][..blocks]);
+                    let mut sums = column_sums::<S>(columns, &following[..states]);
+                    let place = which * blocks + block;
+                    for lane in 0..LANES {
+                        sums[lane] += own[place].0[lane];
+                    }
+                    here[place] = Lanes(sums);
+                }
+            }
+        }
+    }
+}

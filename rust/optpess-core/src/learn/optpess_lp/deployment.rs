@@ -1,0 +1,99 @@
+//! How a policy of Algorithm 1 is put into play: nothing above the limit leaves this file.
+
+use crate::error::Result;
+use crate::learn::optpess_lp::{Knowledge, OptPessLp};
+use crate::learn::{Deployment, PessimisticSet, PolicySource};
+use crate::plan::{Certificate, certified};
+use crate::policy::MarkovPolicy;
+
+impl OptPessLp {
+    /// The first half of [`Learner::next_policy`] for a planner outside the core: deploys pi0 if the
+    /// gate is shut, else waits for [`OptPessLp::deploy`].
+    pub fn assess(&mut self) -> Result<Option<Deployment>> {
+        self.turn.check_plan()?;
+        self.lazy = false;
+        let (source, set) = self.pessimistic_set();
+        match set {
+            (PessimisticSet::BaselineOnly, cost) => Ok(Some(self.deploy_baseline(source, cost))),
+            (PessimisticSet::CostBounded, _) => {
+                self.turn.await_plan();
+                Ok(None)
+            }
+        }
+    }
+
+    /// The second half: certifies a policy planned outside and deploys it.
+    pub fn deploy(&mut self, policy: MarkovPolicy) -> Result<Deployment> {
+        self.turn.check_awaiting()?;
+        self.planned = policy;
+        self.deploy_planned()
+    }
+
+    pub(super) fn deploy_baseline(
+        &mut self,
+        source: PolicySource,
+        pessimistic_cost: f64,
+    ) -> Deployment {
+        let version = match self.last {
+            Some(last) if last.source != PolicySource::PessimisticSet => last.version,
+            last => last.map_or(0, |last| last.version + 1),
+        };
+        self.deployed(Deployment {
+            episode: self.turn.observed(),
+            source,
+            certificate: None,
+            optimistic_reward: f64::NAN,
+            biased_cost: pessimistic_cost,
+            version,
+        })
+    }
+
+    /// Re-evaluates the planned policy and deploys it only within the limit.
+    pub(super) fn deploy_planned(&mut self) -> Result<Deployment> {
+        let (kernel, initial) = (self.estimates.kernel(), &self.initial);
+        let limit = self.baseline.cost_limit();
+        let cost = self
+            .evaluator
+            .evaluate(&self.planned, &self.pessimistic_cost, kernel, initial);
+        let certificate = if cost <= limit {
+            Certificate {
+                cost,
+                limit,
+                repair: 0.0,
+            }
+        } else {
+            let (repaired, certificate) = certified(
+                self.planned.clone(),
+                self.baseline.policy(),
+                &self.pessimistic_cost,
+                kernel,
+                initial,
+                limit,
+            )?;
+            self.planned = repaired;
+            certificate
+        };
+        let optimistic_reward = match &self.knowledge {
+            Knowledge::Margin(_, reward) => {
+                self.evaluator
+                    .evaluate(&self.planned, reward, kernel, initial)
+            }
+            Knowledge::Estimating(_) => f64::NAN,
+        };
+        Ok(self.deployed(Deployment {
+            episode: self.turn.observed(),
+            source: PolicySource::PessimisticSet,
+            certificate: Some(certificate),
+            optimistic_reward,
+            biased_cost: certificate.cost,
+            version: self.last.map_or(0, |last| last.version + 1),
+        }))
+    }
+
+    #[inline(always)]
+    fn deployed(&mut self, deployment: Deployment) -> Deployment {
+        self.last = Some(deployment);
+        self.turn.planned();
+        deployment
+    }
+}

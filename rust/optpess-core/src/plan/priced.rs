@@ -1,0 +1,140 @@
+//! Best policies for one signal minus a priced other, over data of which an episode changes H rows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::evaluate::Followed;
+use crate::model::InitialDistribution;
+use crate::plan::board::Board;
+use crate::policy::Actions;
+use crate::shape::Shape;
+use crate::table::zeros;
+
+/// What is known of one pair (s, a) of a step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PairData<'a> {
+    /// g_r(s, a).
+    pub(crate) reward: f64,
+    /// g_c(s, a).
+    pub(crate) cost: f64,
+    /// P(.|s, a); empty at the last step.
+    pub(crate) row: &'a [f64],
+}
+
+/// Keeps a policy that is best for g_r - price g_c, and its cost.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PricedPlanner {
+    shape: Shape,
+    board: Board,
+    found: Vec<u32>,   // [H, padded], what the last induction chose
+    kept: Vec<u32>,    // [H, padded], the policy kept
+    changed: Vec<u32>, // [H, padded], the places at which the last induction changed it
+    num_changed: usize,
+    followed: Followed<1>,
+    /// Whether `followed` is up to date; as long as no cost is positive nobody asks it.
+    following: bool,
+}
+
+impl PricedPlanner {
+    /// Every pair earns and costs the same and leads nowhere; the policy takes action 0.
+    pub(crate) fn new(shape: Shape, reward: f64, cost: f64) -> Result<Self> {
+        let board = Board::new(shape, reward, cost)?;
+        let places = shape.horizon() * board.padded_states();
+        Ok(Self {
+            shape,
+            found: zeros("actions [H, S]", places)?,
+            kept: zeros("actions [H, S]", places)?,
+            changed: zeros("changed actions [H, S]", places)?,
+            num_changed: 0,
+            followed: Followed::new(shape)?,
+            following: false,
+            board,
+        })
+    }
+
+    /// The policy kept.
+    #[inline(always)]
+    pub(crate) fn actions(&self) -> Actions<'_> {
+        let changed = &self.changed[..self.num_changed];
+        Actions::new(&self.kept, self.board.padded_states(), changed)
+    }
+
+    /// Takes in new data of one pair.
+    #[inline(always)]
+    pub(crate) fn set(&mut self, step: usize, state: usize, action: usize, data: PairData<'_>) {
+        let PairData { reward, cost, row } = data;
+        self.board.set_signals(step, state, action, reward, cost);
+        if step + 1 < self.shape.horizon() {
+            self.board.set_row(step, state, action, row);
+        }
+        if self.following && self.actions().at(step, state) == action {
+            let row = row.iter().copied().enumerate();
+            self.followed.follow(step, state, row, [cost]);
+        }
+    }
+
+    /// Finds and keeps the best policy for g_r - price g_c; whether it is another one than before.
+    #[inline(always)]
+    pub(crate) fn best_for(&mut self, price: f64) -> bool {
+        self.board.best_for(price, &mut self.found);
+        self.num_changed = places_that_differ(&self.found, &self.kept, &mut self.changed);
+        std::mem::swap(&mut self.found, &mut self.kept);
+        if self.following {
+            let Self {
+                board, followed, ..
+            } = self;
+            let changed = &self.changed[..self.num_changed];
+            let actions = Actions::new(&self.kept, board.padded_states(), changed);
+            for (step, state) in actions.changed() {
+                follow(board, followed, step, state, actions.at(step, state));
+            }
+        }
+        self.num_changed > 0
+    }
+
+    /// max(0, V(g_c)) of the policy kept.
+    #[inline(always)]
+    pub(crate) fn truncated_cost(&mut self, initial: &InitialDistribution) -> f64 {
+        if !self.board.some_cost_is_positive() {
+            self.following = false;
+            return 0.0; // no policy costs more
+        }
+        if !self.following {
+            self.follow_anew();
+        }
+        let [cost] = self.followed.evaluate(initial);
+        cost.max(0.0)
+    }
+
+    #[cold]
+    fn follow_anew(&mut self) {
+        let Self {
+            board, followed, ..
+        } = self;
+        let actions = Actions::new(&self.kept, board.padded_states(), &[]);
+        for step in 0..self.shape.horizon() {
+            for state in 0..self.shape.num_states() {
+                follow(board, followed, step, state, actions.at(step, state));
+            }
+        }
+        self.following = true;
+    }
+}
+
+#[inline(always)]
+fn follow(board: &Board, followed: &mut Followed<1>, step: usize, state: usize, action: usize) {
+    let cost = board.cost(step, state, action);
+    followed.follow(step, state, board.row(step, state, action), [cost]);
+}
+
+/// Writes the places at which two lists of one length differ into `places`, and returns how many there
+/// are. Which places they are is hard to predict, so no branch depends on it.
+#[inline(always)]
+fn places_that_differ(first: &[u32], second: &[u32], places: &mut [u32]) -> usize {
+    let mut count = 0;
+    for (place, (a, b)) in first.iter().zip(second).enumerate() {
+        places[count] = place as u32;
+        count += usize::from(a != b);
+    }
+    count
+}

@@ -1,0 +1,182 @@
+//! Draws from distributions that do not change: sums are added up once.
+
+use crate::error::Result;
+use crate::model::{ConstrainedMdp, Slices};
+use crate::table::zeros;
+
+/// Rows of up to this many states are kept whole and counted through; longer ones keep their possible
+/// outcomes only and are searched.
+const WHOLE: usize = 64;
+/// Whole rows are padded to a multiple of this.
+const GROUP: usize = 4;
+
+/// The cumulative probabilities of every row, added up in the order in which [`draw`] would add them up at
+/// every draw, so that the same numbers give the same outcomes.
+#[derive(Debug, Clone)]
+pub(super) struct CumulativeRows {
+    /// Distance between the rows of two steps: |S| |A|, or 0 for a stationary kernel.
+    stride: usize,
+    rows: Rows,
+}
+
+#[derive(Debug, Clone)]
+enum Rows {
+    /// `width` groups a row. From the last possible outcome on the sums are infinite: no number
+    /// passes them.
+    Whole {
+        width: usize,
+        cumulative: Vec<[f64; GROUP]>,
+    },
+    /// The possible outcomes only.
+    Possible {
+        offsets: Vec<usize>, // [rows + 1]
+        cumulative: Vec<f64>,
+        outcomes: Vec<u32>,
+    },
+}
+
+impl CumulativeRows {
+    /// One row: a distribution over |S| outcomes.
+    pub(super) fn of_distribution(distribution: &[f64]) -> Result<Self> {
+        let outcomes = || distribution.iter().copied().enumerate();
+        Self::new(0, 1, distribution.len(), |_| outcomes())
+    }
+
+    /// The rows of a model's kernel that are ever drawn from.
+    pub(super) fn of_kernel(model: &ConstrainedMdp) -> Result<Self> {
+        let (shape, kernel) = (model.shape(), model.kernel().kernel());
+        let (stride, slices) = match kernel.slices() {
+            Slices::Stationary => (0, usize::from(shape.horizon() > 1)),
+            Slices::PerStep(horizon) => (shape.pairs(), horizon - 1), // the last is never drawn from
+        };
+        let pairs = shape.pairs();
+        Self::new(stride, slices * pairs, shape.num_states(), |row| {
+            kernel.successors(row / pairs, row % pairs)
+        })
+    }
+
+    fn new<I: Iterator<Item = (usize, f64)>>(
+        stride: usize,
+        num_rows: usize,
+        num_outcomes: usize,
+        row: impl Fn(usize) -> I,
+    ) -> Result<Self> {
+        let possible = |index| row(index).filter(|&(_, probability)| probability > 0.0);
+        let rows = if num_outcomes <= WHOLE {
+            let width = num_outcomes.div_ceil(GROUP);
+            let mut cumulative = zeros("cumulative probabilities", num_rows * width)?;
+            for (index, target) in cumulative.chunks_exact_mut(width).enumerate() {
+                let (mut sum, mut next) = (0.0, 0);
+                let target: &mut [f64] = target.as_flattened_mut();
+                for (outcome, probability) in possible(index) {
+                    target[next..outcome].fill(sum);
+                    sum += probability;
+                    next = outcome; // its own sum is written when another one follows
+                }
+                target[next..].fill(f64::INFINITY);
+            }
+            Rows::Whole { width, cumulative }
+        } else {
+            let mut offsets = zeros("row offsets", num_rows + 1)?;
+            for index in 0..num_rows {
+                offsets[index + 1] = offsets[index] + possible(index).count();
+            }
+            let mut cumulative = zeros("cumulative probabilities", offsets[num_rows])?;
+            let mut outcomes = zeros("outcomes", offsets[num_rows])?;
+            let mut entry = 0;
+            for index in 0..num_rows {
+                let mut sum = 0.0;
+                for (outcome, probability) in possible(index) {
+                    sum += probability;
+                    (cumulative[entry], outcomes[entry]) = (sum, outcome as u32);
+                    entry += 1;
+                }
+            }
+            Rows::Possible {
+                offsets,
+                cumulative,
+                outcomes,
+            }
+        };
+        Ok(Self { stride, rows })
+    }
+
+    /// Draws as [`draw`] does. Sums of probabilities do not fall, so the first that exceeds the number
+    /// stands behind as many as do not; counting those needs no branch and vectorises.
+    #[inline(always)]
+    pub(super) fn draw(&self, step: usize, pair: usize, uniform: f64) -> usize {
+        let row = step * self.stride + pair;
+        match &self.rows {
+            Rows::Whole { width, cumulative } => {
+                let mut passed = [0_u64; GROUP];
+                for sums in &cumulative[row * width..][..*width] {
+                    for lane in 0..GROUP {
+                        passed[lane] += u64::from(sums[lane] <= uniform);
+                    }
+                }
+                passed.iter().sum::<u64>() as usize
+            }
+            Rows::Possible {
+                offsets,
+                cumulative,
+                outcomes,
+            } => {
+                let (start, end) = (offsets[row], offsets[row + 1]);
+                let sums = &cumulative[start..end];
+                // Long rows are searched; a short one is counted in fewer cycles than a search mispredicts.
+                let passed = if sums.len() > WHOLE {
+                    sums.partition_point(|&sum| sum <= uniform)
+                } else {
+                    sums.iter().map(|&sum| usize::from(sum <= uniform)).sum()
+                };
+                outcomes[start + passed.min(sums.len() - 1)] as usize
+            }
+        }
+    }
+}
+
+/// The outcome for a uniform number: the first whose cumulative probability exceeds it. Rounding may
+/// leave the total a little short of the number; the last possible outcome then stands.
+#[inline(always)]
+pub(super) fn draw(outcomes: impl Iterator<Item = (usize, f64)>, uniform: f64) -> usize {
+    let (mut cumulative, mut last) = (0.0, 0);
+    for (outcome, probability) in outcomes {
+        if probability > 0.0 {
+            cumulative += probability;
+            last = outcome;
+            if uniform < cumulative {
+                break;
+            }
+        }
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_added_up_beforehand_draw_what_scanning_draws() {
+        for len in [1, 2, 3, 5, 8, 13, 64, 65, 200] {
+            for zeros_every in [2, 3, 7] {
+                let weight = |i: usize| {
+                    f64::from(u8::from(i % zeros_every != 1)) * (1.0 + (i as f64).sin().abs())
+                };
+                let total: f64 = (0..len).map(weight).sum();
+                let row: Vec<f64> = (0..len).map(|i| weight(i) / total).collect();
+                let rows = CumulativeRows::of_distribution(&row).unwrap();
+                let scanned = |uniform| draw(row.iter().copied().enumerate(), uniform);
+                let below_one = 1.0 - f64::EPSILON / 2.0;
+                let grid = (0..500).map(|i| f64::from(i) / 500.0).chain([below_one]);
+                for uniform in grid {
+                    assert_eq!(
+                        rows.draw(0, 0, uniform),
+                        scanned(uniform),
+                        "{len} {uniform}"
+                    );
+                }
+            }
+        }
+    }
+}
