@@ -48,13 +48,48 @@ impl Counts {
     }
 
     fn kernel(&self) -> Kernel {
-        let [horizon, states, actions] = self.shape.sizes();
+        let [horizon, states, _] = self.shape.sizes();
         let share = |(entry, &count): (usize, &u32)| {
             f64::from(count) / f64::from(self.visits[entry / states].max(1))
         };
-        let rows = self.followed.iter().enumerate().map(share).collect();
-        Kernel::dense(states, actions, Slices::PerStep(horizon), rows).unwrap()
+        let rows: Vec<f64> = self.followed.iter().enumerate().map(share).collect();
+        let seen = rows.chunks_exact(states).map(successors_of);
+        let most = seen.map(|list| list.len()).max().unwrap();
+        let mut width = 4;
+        while width < most {
+            width *= 2;
+        }
+        let listed = states > 64 && 4 * width <= states;
+        kernel_of(self.shape, Slices::PerStep(horizon), rows, listed)
     }
+}
+
+fn successors_of(row: &[f64]) -> Vec<(i64, f64)> {
+    let entries = row.iter().enumerate().filter(|(_, p)| **p > 0.0);
+    entries.map(|(state, &p)| (state as i64, p)).collect()
+}
+
+/// Storage decides the order of additions.
+fn kernel_of(shape: Shape, slices: Slices, rows: Vec<f64>, listed: bool) -> Kernel {
+    let (states, actions) = (shape.num_states(), shape.num_actions());
+    if !listed {
+        return Kernel::dense(states, actions, slices, rows).unwrap();
+    }
+    let lists: Vec<_> = rows.chunks_exact(states).map(successors_of).collect();
+    let mut offsets = vec![0];
+    for list in &lists {
+        offsets.push(offsets[offsets.len() - 1] + list.len() as i64);
+    }
+    let (successors, probabilities): (Vec<_>, _) = lists.into_iter().flatten().unzip();
+    Kernel::sparse(
+        states,
+        actions,
+        slices,
+        &offsets,
+        &successors,
+        probabilities,
+    )
+    .unwrap()
 }
 
 /// What a plain learner keeps between episodes.
@@ -216,6 +251,10 @@ fn primal_dual_policy(
 pub fn plain_run(problem: &Problem, terms: &LearningTerms, mut plain: Plain, seed: u64) -> Trace {
     let model = &problem.model;
     let dense = model.kernel().kernel().to_dense().unwrap();
+    let deterministic = matches!(plain, Plain::PrimalDual(_));
+    let listed = model.shape().num_states() > 64 && deterministic;
+    let slices = model.kernel().kernel().slices();
+    let judged = kernel_of(model.shape(), slices, dense.clone(), listed);
     let mut counts = Counts::new(model.shape());
     let mut streams = Streams::new(seed);
     let mut trace = Trace::default();
@@ -240,7 +279,7 @@ pub fn plain_run(problem: &Problem, terms: &LearningTerms, mut plain: Plain, see
             &mut counts,
             &mut trace,
         );
-        let value = |signal| evaluate(&policy, signal, model.kernel(), model.initial()).unwrap();
+        let value = |signal| evaluate(&policy, signal, &judged, model.initial()).unwrap();
         trace.deployed_value.push(value(model.reward()));
         trace.deployed_cost.push(value(&model.costs()[0]));
         trace.on_baseline.push(on_baseline);

@@ -88,12 +88,22 @@ impl Problem {
 
     /// Every state follows every state, at other probabilities at every step.
     fn random(sizes: [usize; 3], seed: u64) -> Self {
+        Self::random_with(sizes, sizes[0], seed)
+    }
+
+    /// Every pair has this many successors, in a row, at other probabilities at every step.
+    fn random_with(sizes: [usize; 3], num_successors: usize, seed: u64) -> Self {
         let [states, actions, horizon] = sizes;
         let shape = Shape::new(horizon, states, actions).unwrap();
         let mut generator = ChaCha8Rng::seed_from_u64(seed);
         let mut numbers = |count| -> Vec<f64> { (0..count).map(|_| generator.random()).collect() };
         let mut rows = numbers(shape.triples() * states);
-        for row in rows.chunks_exact_mut(states) {
+        for (index, row) in rows.chunks_exact_mut(states).enumerate() {
+            for (state, entry) in row.iter_mut().enumerate() {
+                if (state + 7 * index) % states >= num_successors {
+                    *entry = 0.0;
+                }
+            }
             let total: f64 = row.iter().sum();
             row.iter_mut().for_each(|entry| *entry /= total);
         }
@@ -209,6 +219,16 @@ fn runs_on_random_problems_are_those_of_the_plain_loop() {
     ] {
         let waited = compare(&Problem::random(sizes, 5), 300, factor, 11);
         assert!(waited < 300, "OptPess-LP never planned: {sizes:?}");
+    }
+}
+
+/// With many states successors are kept as lists, which grow and give way to full rows.
+#[test]
+fn runs_with_lists_of_successors_are_those_of_the_plain_loop() {
+    for (num_successors, factor) in [(3, 1.0), (3, 1e-6), (12, 1e-6), (66, 1.0), (66, 1e-6)] {
+        let problem = Problem::random_with([66, 2, 3], num_successors, 3);
+        let waited = compare(&problem, 400, factor, 7);
+        assert!(factor > 0.5 || waited < 400, "OptPess-LP never planned");
     }
 }
 

@@ -128,12 +128,11 @@ impl Learner {
         let bonuses = self.learner.bonuses();
         let answer = PyDict::new(py);
         answer.set_item("visits", array_out(py, count(estimates.visits()), &triple)?)?;
-        let transition_counts = count(estimates.transition_counts());
+        let (transition_counts, kernel) = core(estimates.kernel().in_full())?;
         answer.set_item(
             "transition_counts",
-            array_out(py, transition_counts, &rows)?,
+            array_out(py, count(&transition_counts), &rows)?,
         )?;
-        let kernel = estimates.kernel().data().to_vec();
         answer.set_item("transitions", array_out(py, kernel, &rows)?)?;
         answer.set_item(
             "rewards",

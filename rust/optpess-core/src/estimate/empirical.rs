@@ -3,66 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::model::StepKernel;
+use crate::error::Result;
+use crate::estimate::kernel::{EmpiricalKernel, Successors};
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::trajectory::Trajectory;
-use crate::vectorised::{Job, dot, dot_rows, dot_two, vectorised};
-
-/// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
-/// that mass leaks there. Nothing is normalised.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct EmpiricalKernel {
-    num_states: usize,
-    pairs: usize,
-    data: Vec<f64>, // [H - 1, S, A, S]
-}
-
-impl EmpiricalKernel {
-    /// P-hat_h(.|s,a); the last step has none.
-    #[must_use]
-    #[inline(always)]
-    pub fn row(&self, step: usize, pair: usize) -> &[f64] {
-        &self.data[(step * self.pairs + pair) * self.num_states..][..self.num_states]
-    }
-
-    #[inline(always)]
-    fn row_mut(&mut self, step: usize, pair: usize) -> &mut [f64] {
-        &mut self.data[(step * self.pairs + pair) * self.num_states..][..self.num_states]
-    }
-
-    /// All rows but those of the last step, `[H - 1, S, A, S]`.
-    #[must_use]
-    pub fn data(&self) -> &[f64] {
-        &self.data
-    }
-}
-
-impl StepKernel for EmpiricalKernel {
-    #[inline(always)]
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
-        dot(self.row(step, pair), values)
-    }
-
-    #[inline(always)]
-    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
-        dot_two(self.row(step, pair), first, second)
-    }
-
-    #[inline(always)]
-    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
-        let rows = &self.data[step * self.pairs * self.num_states..];
-        dot_rows(rows, values, &mut out[..self.pairs]);
-    }
-
-    #[inline(always)]
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
-        for (target, &probability) in next.iter_mut().zip(self.row(step, pair)) {
-            *target += mass * probability;
-        }
-    }
-}
+use crate::vectorised::{Job, vectorised};
 
 /// N_h(s,a), N_h(s,a,s') and the averages r-hat, c-hat and P-hat.
 ///
@@ -71,12 +17,11 @@ impl StepKernel for EmpiricalKernel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Estimates {
     shape: Shape,
-    visits: Vec<u32>,            // [H, S, A]
-    transition_counts: Vec<u32>, // [H - 1, S, A, S]
-    reward_sums: Vec<f64>,       // [H, S, A]
-    cost_sums: Vec<f64>,         // [H, S, A]
-    rewards: Vec<f64>,           // [H, S, A]
-    costs: Vec<f64>,             // [H, S, A]
+    visits: Vec<u32>,      // [H, S, A]
+    reward_sums: Vec<f64>, // [H, S, A]
+    cost_sums: Vec<f64>,   // [H, S, A]
+    rewards: Vec<f64>,     // [H, S, A]
+    costs: Vec<f64>,       // [H, S, A]
     kernel: EmpiricalKernel,
     /// Rows counted since their averages were last renewed, each once.
     dirty: Vec<u32>, // [at most H S A]
@@ -86,28 +31,24 @@ pub struct Estimates {
 impl Estimates {
     /// Nothing observed yet.
     pub fn new(shape: Shape) -> Result<Self> {
-        let entries = shape.triples().checked_mul(shape.num_states());
-        let Some(entries) = entries.map(|all| all - shape.pairs() * shape.num_states()) else {
-            return Err(Error::TooLarge {
-                what: "an empirical kernel [H, S, A, S]",
-                sizes: shape.sizes().to_vec(),
-                allowed: usize::MAX,
-            });
-        };
+        Self::with_kernel(shape, EmpiricalKernel::new(shape, false)?)
+    }
+
+    /// Nothing observed yet; the rows of P-hat are kept in full, however many states there are.
+    pub fn in_full(shape: Shape) -> Result<Self> {
+        Self::with_kernel(shape, EmpiricalKernel::new(shape, true)?)
+    }
+
+    fn with_kernel(shape: Shape, kernel: EmpiricalKernel) -> Result<Self> {
         let table = || zeros("estimates [H, S, A]", shape.triples());
         Ok(Self {
             shape,
             visits: zeros("visits [H, S, A]", shape.triples())?,
-            transition_counts: zeros("transition counts [H, S, A, S]", entries)?,
             reward_sums: table()?,
             cost_sums: table()?,
             rewards: table()?,
             costs: table()?,
-            kernel: EmpiricalKernel {
-                num_states: shape.num_states(),
-                pairs: shape.pairs(),
-                data: zeros("an empirical kernel [H, S, A, S]", entries)?,
-            },
+            kernel,
             dirty: Vec::with_capacity(shape.horizon()),
             is_dirty: zeros("marks [H, S, A]", shape.triples())?,
         })
@@ -125,12 +66,6 @@ impl Estimates {
         &self.visits
     }
 
-    /// N_h(s,a,s'), `[H - 1, S, A, S]`.
-    #[must_use]
-    pub fn transition_counts(&self) -> &[u32] {
-        &self.transition_counts
-    }
-
     /// r-hat, `[H, S, A]`.
     #[must_use]
     pub fn rewards(&self) -> &[f64] {
@@ -143,7 +78,7 @@ impl Estimates {
         &self.costs
     }
 
-    /// P-hat.
+    /// P-hat and N_h(s,a,s').
     #[must_use]
     pub fn kernel(&self) -> &EmpiricalKernel {
         &self.kernel
@@ -152,30 +87,32 @@ impl Estimates {
     /// Takes one episode in and tells `changed` of every row that changed. The trajectory's first cost
     /// is the one counted.
     #[inline]
-    pub fn update(&mut self, seen: &Trajectory, changed: impl FnMut(ChangedRow<'_>)) {
-        self.count(seen);
+    pub fn update(&mut self, seen: &Trajectory, changed: impl FnMut(ChangedRow<'_>)) -> Result<()> {
+        self.count(seen)?;
         self.renew(changed);
+        Ok(())
     }
 
     /// The first half of [`Estimates::update`]: counts and sums. Averages and P-hat lag behind until
     /// [`Estimates::renew`].
     #[inline(always)]
-    pub fn count(&mut self, seen: &Trajectory) {
-        let (horizon, states) = (self.shape.horizon(), self.shape.num_states());
+    pub fn count(&mut self, seen: &Trajectory) -> Result<()> {
+        let horizon = self.shape.horizon();
         for step in 0..horizon {
             let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
             let row = step * self.shape.pairs() + self.shape.pair(state, action);
+            if step + 1 < horizon {
+                self.kernel.count(row, seen.states[step + 1] as usize)?;
+            }
             self.visits[row] += 1;
             self.reward_sums[row] += seen.rewards[step];
             self.cost_sums[row] += seen.costs[step];
-            if step + 1 < horizon {
-                self.transition_counts[row * states + seen.states[step + 1] as usize] += 1;
-            }
             if !self.is_dirty[row] {
                 self.is_dirty[row] = true;
                 self.dirty.push(row as u32);
             }
         }
+        Ok(())
     }
 
     /// The second half: renews the averages of every row counted since the last time, and tells
@@ -190,20 +127,15 @@ impl Estimates {
 
     #[inline(always)]
     fn renew_row(&mut self, row: usize) -> ChangedRow<'_> {
-        let (pairs, states) = (self.shape.pairs(), self.shape.num_states());
-        let (step, pair) = (row / pairs, row % pairs);
+        let (step, pair) = (row / self.shape.pairs(), row % self.shape.pairs());
         let visits = self.visits[row];
         let count = f64::from(visits);
         self.rewards[row] = self.reward_sums[row] / count;
         self.costs[row] = self.cost_sums[row] / count;
-        let mut successors: &[f64] = &[];
+        let mut successors = Successors::NONE;
         if step + 1 < self.shape.horizon() {
-            let counts = &self.transition_counts[row * states..][..states];
-            let estimates = self.kernel.row_mut(step, pair);
-            for (estimate, &followed) in estimates.iter_mut().zip(counts) {
-                *estimate = f64::from(followed) / count;
-            }
-            successors = estimates;
+            self.kernel.renew(row, count);
+            successors = self.kernel.row(step, pair);
         }
         ChangedRow {
             step,
@@ -254,8 +186,8 @@ pub struct ChangedRow<'a> {
     pub reward: f64,
     /// c-hat_h(s,a).
     pub cost: f64,
-    /// P-hat_h(.|s,a); empty at the last step.
-    pub successors: &'a [f64],
+    /// P-hat_h(.|s,a); none at the last step.
+    pub successors: Successors<'a>,
 }
 
 #[cfg(test)]
@@ -280,14 +212,19 @@ mod tests {
     fn rows_never_visited_stay_zero_and_visited_ones_are_averages() {
         let mut estimates = Estimates::new(Shape::new(2, 2, 1).unwrap()).unwrap();
         let mut changed = Vec::new();
-        estimates.update(&episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]), |row| {
-            changed.push((row.step, row.pair, row.visits, row.reward, row.cost));
-        });
+        estimates
+            .update(&episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]), |row| {
+                changed.push((row.step, row.pair, row.visits, row.reward, row.cost));
+            })
+            .unwrap();
         assert_eq!(changed, [(0, 0, 1, 1.0, 0.5), (1, 1, 1, 0.0, 1.0)]);
-        estimates.update(&episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]), |_| {});
+        estimates
+            .update(&episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]), |_| {})
+            .unwrap();
         assert_eq!(estimates.visits(), &[2, 0, 1, 1]);
-        assert_eq!(estimates.kernel().row(0, 0), &[0.5, 0.5]);
-        assert_eq!(estimates.kernel().row(0, 1), &[0.0, 0.0]);
+        let row = |pair| estimates.kernel().row(0, pair);
+        assert_eq!(row(0), Successors::Full(&[0.5, 0.5]));
+        assert_eq!(row(1), Successors::Full(&[0.0, 0.0]));
         assert_eq!(estimates.rewards(), &[0.5, 0.0, 1.0, 0.0]);
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::{LANES, Lanes, column_sums, flat, with_small_constant};
+use crate::lanes::{LANES, Lanes, RowBlocks, flat, with_small_constant};
 use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::table::zeros;
@@ -16,25 +16,23 @@ use crate::vectorised::{Job, vectorised};
 pub(crate) struct Followed<const N: usize> {
     shape: Shape,
     blocks: usize,        // of eight states
-    kernel: Vec<Lanes>,   // [H - 1, blocks, S'], P^pi_h(s'|s) with s in the lanes
+    kernel: RowBlocks,    // [H - 1, blocks], P^pi_h(.|s) with s in the lanes
     signals: Vec<Lanes>,  // [H, N, blocks]
     values: Vec<Lanes>,   // [H, N, blocks]
     stale: Option<usize>, // the last step whose values are out of date
 }
 
 impl<const N: usize> Followed<N> {
-    /// A policy that earns nothing and goes nowhere, until it is told otherwise.
-    pub(crate) fn new(shape: Shape) -> Result<Self> {
+    /// A policy that earns nothing and goes nowhere, until it is told otherwise; its rows are kept in full, or
+    /// as lists of up to `list_width` successors.
+    pub(crate) fn new(shape: Shape, list_width: Option<usize>) -> Result<Self> {
         let blocks = shape.num_states().div_ceil(LANES);
         let steps = shape.horizon();
         let wide = |what, len| zeros::<Lanes>(what, len);
         Ok(Self {
             shape,
             blocks,
-            kernel: wide(
-                "the kernel of a policy [H, S, S]",
-                (steps - 1) * blocks * shape.num_states(),
-            )?,
+            kernel: RowBlocks::new((steps - 1) * blocks, shape.num_states(), list_width)?,
             signals: wide("the signals of a policy [H, S]", steps * N * blocks)?,
             values: wide("the values of a policy [H, S]", steps * N * blocks)?,
             stale: None,
@@ -53,11 +51,8 @@ impl<const N: usize> Followed<N> {
     ) {
         let (block, lane) = (state / LANES, state % LANES);
         if step + 1 < self.shape.horizon() {
-            let states = self.shape.num_states();
-            let columns = &mut self.kernel[(step * self.blocks + block) * states..][..states];
-            for (successor, probability) in successors {
-                columns[successor].0[lane] = probability;
-            }
+            let block = step * self.blocks + block;
+            self.kernel.set(block, lane, successors);
         }
         for (which, signal) in signals.into_iter().enumerate() {
             self.signals[(step * N + which) * self.blocks + block].0[lane] = signal;
@@ -97,23 +92,15 @@ impl<const N: usize, const S: usize> Job for Renewal<'_, N, S> {
         };
         for step in (0..=last).rev() {
             let (here, next) = followed.values[step * N * blocks..].split_at_mut(N * blocks);
-            let own = &followed.signals[step * N * blocks..][..N * blocks];
+            here.copy_from_slice(&followed.signals[step * N * blocks..][..N * blocks]);
             if step + 1 == steps {
-                here.copy_from_slice(own);
                 continue;
             }
-            let kernel = &followed.kernel[step * blocks * states..][..blocks * states];
-            for block in 0..blocks {
-                let columns = &kernel[block * states..][..states];
-                for which in 0..N {
-                    let following = flat(&next[which * blocks..][..blocks]);
-                    let mut sums = column_sums::<S>(columns, &following[..states]);
-                    let place = which * blocks + block;
-                    for lane in 0..LANES {
-                        sums[lane] += own[place].0[lane];
-                    }
-                    here[place] = Lanes(sums);
-                }
+            let signals = here.chunks_exact_mut(blocks).zip(next.chunks_exact(blocks));
+            for (here, next) in signals {
+                let following = &flat(next)[..states];
+                let kernel = &followed.kernel;
+                kernel.add_expectations::<S>(step * blocks, following, here);
             }
         }
     }

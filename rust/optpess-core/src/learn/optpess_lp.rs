@@ -309,7 +309,7 @@ impl Learner for OptPessLp {
     #[inline]
     fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
         self.turn.check_observe()?;
-        self.estimates.count(seen); // Alg. 1, line 7
+        self.estimates.count(seen)?; // Alg. 1, line 7
         self.watch
             .seen(seen, &self.estimates, &self.pessimistic_cost);
         if !self.lazy {

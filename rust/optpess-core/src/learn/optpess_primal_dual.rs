@@ -62,6 +62,8 @@ impl OptPessPrimalDual {
         let optimistic_reward = OptimisticReward::for_bounded_violation(shape, bonus.at(0))?;
         let optimistic_cost = OptimisticCost::new(shape, bonus.at(0))?;
         let first = (optimistic_reward.at(0, 0), optimistic_cost.at(0, 0));
+        let estimates = Estimates::new(shape)?;
+        let planner = PricedPlanner::new(shape, first.0, first.1, estimates.kernel())?;
         let played = Vertex::new(shape)?;
         Ok(Self {
             shape,
@@ -70,12 +72,12 @@ impl OptPessPrimalDual {
             terms,
             bonus,
             tightening_delta: tightening_delta(shape, terms.failure_probability()),
-            estimates: Estimates::new(shape)?,
+            estimates,
             optimistic_reward,
             optimistic_cost,
             multiplier: 0.0,
             next_multiplier: 0.0,
-            planner: PricedPlanner::new(shape, first.0, first.1)?,
+            planner,
             values: StepValues::new(shape)?,
             policy: played.policy(shape)?,
             played,
@@ -185,7 +187,9 @@ impl Learner for OptPessPrimalDual {
         let (reward_signal, cost_signal) = (&mut self.optimistic_reward, &mut self.optimistic_cost);
         let planner = &mut self.planner;
         // Alg. 2, lines 4, 5 and 9: counters, estimates and signals of the rows that changed.
-        self.estimates.update(seen, |row| {
+        self.estimates.count(seen)?;
+        planner.fit(self.estimates.kernel())?;
+        self.estimates.renew(|row| {
             let (step, pair, bonus) = (row.step, row.pair, bonus.at(row.visits));
             let data = PairData {
                 reward: reward_signal.update(step, pair, row.reward, bonus),

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::{LANES, Lanes, column_sums, flat, flat_mut, with_small_constant};
+use crate::estimate::{EmpiricalKernel, Successors};
+use crate::lanes::{LANES, Lanes, RowBlocks, flat, flat_mut, with_small_constant};
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::vectorised::{Job, vectorised};
@@ -24,7 +25,7 @@ pub(crate) struct Board {
     blocks: usize,      // of eight slots
     reward: Vec<Lanes>, // [H, blocks]
     cost: Vec<Lanes>,   // [H, blocks]
-    kernel: Vec<Lanes>, // [H - 1, blocks, S']
+    kernel: RowBlocks,  // [H - 1, blocks]
     qualities: Vec<Lanes>,
     values: Vec<Lanes>,
     positive_costs: usize,
@@ -32,7 +33,12 @@ pub(crate) struct Board {
 
 impl Board {
     /// A board on which every pair earns and costs the same and leads nowhere.
-    pub(crate) fn new(shape: Shape, reward: f64, cost: f64) -> Result<Self> {
+    pub(crate) fn new(
+        shape: Shape,
+        reward: f64,
+        cost: f64,
+        list_width: Option<usize>,
+    ) -> Result<Self> {
         let [steps, states, actions] = shape.sizes();
         let padded = states.next_multiple_of(GROUP);
         let blocks = (actions * padded).div_ceil(LANES);
@@ -43,7 +49,7 @@ impl Board {
             blocks,
             reward: wide("rewards [H, A, S]", steps * blocks)?,
             cost: wide("costs [H, A, S]", steps * blocks)?,
-            kernel: wide("a kernel [H, A, S, S]", (steps - 1) * blocks * states)?,
+            kernel: RowBlocks::new((steps - 1) * blocks, states, list_width)?,
             qualities: wide("qualities [A, S]", blocks)?,
             values: wide("values [S]", padded.div_ceil(LANES))?,
             positive_costs: 0,
@@ -61,6 +67,11 @@ impl Board {
     /// |S| as the answers of [`Board::best_for`] are laid out.
     pub(crate) fn padded_states(&self) -> usize {
         self.padded
+    }
+
+    /// H.
+    pub(crate) fn steps(&self) -> usize {
+        self.shape.horizon()
     }
 
     #[inline(always)]
@@ -88,18 +99,49 @@ impl Board {
         *stored = cost;
     }
 
+    /// Makes room for the rows of `kernel`, which keeps longer lists than before, or none any more; true
+    /// if there was anything to do.
+    #[inline(always)]
+    pub(crate) fn fit(&mut self, kernel: &EmpiricalKernel) -> Result<bool> {
+        if kernel.list_width() == self.kernel.list_width() {
+            return Ok(false);
+        }
+        self.lay_out_anew(kernel)?;
+        Ok(true)
+    }
+
+    #[cold]
+    fn lay_out_anew(&mut self, kernel: &EmpiricalKernel) -> Result<()> {
+        let [steps, states, actions] = self.shape.sizes();
+        let rows = (steps - 1) * self.blocks;
+        self.kernel = RowBlocks::new(rows, states, kernel.list_width())?;
+        for step in 0..steps - 1 {
+            for pair in 0..self.shape.pairs() {
+                let row = kernel.row(step, pair);
+                self.set_row(step, pair / actions, pair % actions, row);
+            }
+        }
+        Ok(())
+    }
+
     /// P_h(.|s,a) of one pair; not for the last step, which has none.
     #[inline(always)]
-    pub(crate) fn set_row(&mut self, step: usize, state: usize, action: usize, row: &[f64]) {
+    pub(crate) fn set_row(
+        &mut self,
+        step: usize,
+        state: usize,
+        action: usize,
+        row: Successors<'_>,
+    ) {
         let (block, lane) = self.slot(state, action);
-        let states = self.shape.num_states();
-        let columns = &mut self.kernel[(step * self.blocks + block) * states..][..states];
-        for (column, probability) in columns.iter_mut().zip(row) {
-            column.0[lane] = *probability;
+        let block = step * self.blocks + block;
+        match row {
+            Successors::Full(row) => self.kernel.set_full(block, lane, row),
+            listed @ Successors::Listed(..) => self.kernel.set(block, lane, listed.iter()),
         }
     }
 
-    /// P_h(.|s,a) of one pair; empty at the last step.
+    /// P_h(.|s,a) of one pair; not for the last step, which has none.
     #[inline(always)]
     pub(crate) fn row(
         &self,
@@ -108,10 +150,7 @@ impl Board {
         action: usize,
     ) -> impl Iterator<Item = (usize, f64)> + '_ {
         let (block, lane) = self.slot(state, action);
-        let states = self.shape.num_states();
-        let columns = self.kernel.get((step * self.blocks + block) * states..);
-        let columns = columns.unwrap_or_default().iter().take(states);
-        columns.map(move |column| column.0[lane]).enumerate()
+        self.kernel.row(step * self.blocks + block, lane)
     }
 
     /// The cost g_c of one pair.
@@ -166,18 +205,16 @@ impl<const S: usize> Job for Induction<'_, S> {
             let losses = &board.cost[step * blocks..][..blocks];
             let qualities = &mut board.qualities[..blocks];
             let following = &flat(&board.values)[..states];
-            let kernel = board.kernel.get(step * blocks * states..);
-            let mut rows = kernel.unwrap_or_default().chunks_exact(states);
             for ((quality, gain), loss) in qualities.iter_mut().zip(gains).zip(losses) {
-                let mut sums = [0.0; LANES];
-                if let Some(columns) = rows.next() {
-                    sums = column_sums::<S>(columns, following); // the last step has no rows
-                }
-                let (gain, loss) = (gain.0, loss.0);
+                let (mut own, loss) = (gain.0, loss.0);
                 for lane in 0..LANES {
-                    sums[lane] += gain[lane] - price * loss[lane];
+                    own[lane] -= price * loss[lane];
                 }
-                *quality = Lanes(sums);
+                *quality = Lanes(own);
+            }
+            if step + 1 < steps {
+                let (first, rows) = (step * blocks, &board.kernel);
+                rows.add_expectations::<S>(first, following, qualities);
             }
             let (qualities, _) = flat(&board.qualities).as_chunks::<GROUP>();
             let (values, _) = flat_mut(&mut board.values).as_chunks_mut::<GROUP>();

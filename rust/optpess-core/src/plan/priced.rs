@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::estimate::{EmpiricalKernel, Successors};
 use crate::evaluate::Followed;
 use crate::model::InitialDistribution;
 use crate::plan::board::Board;
@@ -17,8 +18,8 @@ pub(crate) struct PairData<'a> {
     pub(crate) reward: f64,
     /// g_c(s, a).
     pub(crate) cost: f64,
-    /// P(.|s, a); empty at the last step.
-    pub(crate) row: &'a [f64],
+    /// P(.|s, a); none at the last step.
+    pub(crate) row: Successors<'a>,
 }
 
 /// Keeps a policy that is best for g_r - price g_c, and its cost.
@@ -37,8 +38,14 @@ pub(crate) struct PricedPlanner {
 
 impl PricedPlanner {
     /// Every pair earns and costs the same and leads nowhere; the policy takes action 0.
-    pub(crate) fn new(shape: Shape, reward: f64, cost: f64) -> Result<Self> {
-        let board = Board::new(shape, reward, cost)?;
+    pub(crate) fn new(
+        shape: Shape,
+        reward: f64,
+        cost: f64,
+        kernel: &EmpiricalKernel,
+    ) -> Result<Self> {
+        let list_width = kernel.list_width();
+        let board = Board::new(shape, reward, cost, list_width)?;
         let places = shape.horizon() * board.padded_states();
         Ok(Self {
             shape,
@@ -46,7 +53,7 @@ impl PricedPlanner {
             kept: zeros("actions [H, S]", places)?,
             changed: zeros("changed actions [H, S]", places)?,
             num_changed: 0,
-            followed: Followed::new(shape)?,
+            followed: Followed::new(shape, list_width)?,
             following: false,
             board,
         })
@@ -59,6 +66,16 @@ impl PricedPlanner {
         Actions::new(&self.kept, self.board.padded_states(), changed)
     }
 
+    /// To be called before rows of `kernel` are set: it may store them in another way than before.
+    #[inline(always)]
+    pub(crate) fn fit(&mut self, kernel: &EmpiricalKernel) -> Result<()> {
+        if self.board.fit(kernel)? {
+            self.followed = Followed::new(self.shape, kernel.list_width())?;
+            self.following = false;
+        }
+        Ok(())
+    }
+
     /// Takes in new data of one pair.
     #[inline(always)]
     pub(crate) fn set(&mut self, step: usize, state: usize, action: usize, data: PairData<'_>) {
@@ -68,8 +85,7 @@ impl PricedPlanner {
             self.board.set_row(step, state, action, row);
         }
         if self.following && self.actions().at(step, state) == action {
-            let row = row.iter().copied().enumerate();
-            self.followed.follow(step, state, row, [cost]);
+            self.followed.follow(step, state, row.iter(), [cost]);
         }
     }
 
@@ -80,9 +96,7 @@ impl PricedPlanner {
         self.num_changed = places_that_differ(&self.found, &self.kept, &mut self.changed);
         std::mem::swap(&mut self.found, &mut self.kept);
         if self.following {
-            let Self {
-                board, followed, ..
-            } = self;
+            let (board, followed) = (&self.board, &mut self.followed);
             let changed = &self.changed[..self.num_changed];
             let actions = Actions::new(&self.kept, board.padded_states(), changed);
             for (step, state) in actions.changed() {
@@ -108,9 +122,7 @@ impl PricedPlanner {
 
     #[cold]
     fn follow_anew(&mut self) {
-        let Self {
-            board, followed, ..
-        } = self;
+        let (board, followed) = (&self.board, &mut self.followed);
         let actions = Actions::new(&self.kept, board.padded_states(), &[]);
         for step in 0..self.shape.horizon() {
             for state in 0..self.shape.num_states() {
@@ -124,7 +136,11 @@ impl PricedPlanner {
 #[inline(always)]
 fn follow(board: &Board, followed: &mut Followed<1>, step: usize, state: usize, action: usize) {
     let cost = board.cost(step, state, action);
-    followed.follow(step, state, board.row(step, state, action), [cost]);
+    if step + 1 < board.steps() {
+        followed.follow(step, state, board.row(step, state, action), [cost]);
+    } else {
+        followed.follow(step, state, std::iter::empty(), [cost]);
+    }
 }
 
 /// Writes the places at which two lists of one length differ into `places`, and returns how many there

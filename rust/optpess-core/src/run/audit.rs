@@ -167,7 +167,8 @@ impl<'m> Auditor<'m> {
         }
         let (mut plain, mut bernstein) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         let count = f64::from(visits.max(1));
-        for (state, &estimate) in estimates.kernel().row(step, pair).iter().enumerate() {
+        for state in 0..shape.num_states() {
+            let estimate = estimates.kernel().row(step, pair).probability(state);
             let truth = self.probability(step, pair, state);
             let deviation = (estimate - truth).abs();
             let sharper =

@@ -1,6 +1,7 @@
 //! True values of deployed policies: with the simulator, the only user of the truth.
 
 use crate::error::Result;
+use crate::estimate::MOST_STATES_IN_FULL;
 use crate::evaluate::{Followed, PairEvaluator};
 use crate::model::{ConstrainedMdp, Slices};
 use crate::policy::{Actions, MarkovPolicy};
@@ -45,20 +46,11 @@ impl<'m> Judge<'m> {
     /// version, only what changed is looked up.
     #[inline]
     pub fn assess_actions(&mut self, actions: Actions<'_>, version: u64) -> TrueValues {
-        let values = match self.last {
+        let only_changed = match self.last {
             Some((seen, values)) if seen == version => return values,
-            Some((seen, _)) if seen + 1 == version => {
-                self.last_actions.change(actions.changed(), actions);
-                self.last_actions.values()
-            }
-            _ => {
-                let shape = self.model.shape();
-                let steps = 0..shape.horizon();
-                let all = steps.flat_map(|step| (0..shape.num_states()).map(move |s| (step, s)));
-                self.last_actions.change(all, actions);
-                self.last_actions.values()
-            }
+            last => last.is_some_and(|(seen, _)| seen + 1 == version),
         };
+        let values = self.last_actions.values(actions, only_changed);
         self.keep(version, values)
     }
 
@@ -69,48 +61,80 @@ impl<'m> Judge<'m> {
     }
 }
 
-/// The deterministic policy judged last.
+/// Deterministic policies of a known model: the rows of the last one, and where to look up others.
 #[derive(Debug)]
 struct LastActions<'m> {
     model: &'m ConstrainedMdp,
     followed: Followed<2>,
-    rows: Vec<f64>, // the true kernel, dense
-    stride: usize,  // between the rows of two steps; 0 for a stationary kernel
+    /// The true kernel in full, for few states; many are looked up in the model.
+    rows: Option<Vec<f64>>, // [H, S, A, S] or [S, A, S]
+    stride: usize, // between the rows of two steps; 0 for a stationary kernel
 }
 
 impl<'m> LastActions<'m> {
     fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
+        let (stride, slices) = match kernel.slices() {
+            Slices::Stationary => (0, 1),
+            Slices::PerStep(horizon) => (shape.pairs(), horizon - 1),
+        };
+        let few = shape.num_states() <= MOST_STATES_IN_FULL;
+        let rows = (0..slices).flat_map(|step| (0..shape.pairs()).map(move |pair| (step, pair)));
+        let lengths = rows.map(|(step, pair)| possible(model, step, pair).count());
+        let longest = if few { None } else { lengths.max() };
         Ok(Self {
             model,
-            followed: Followed::new(shape)?,
-            rows: kernel.to_dense()?,
-            stride: match kernel.slices() {
-                Slices::Stationary => 0,
-                Slices::PerStep(_) => shape.pairs(),
-            },
+            followed: Followed::new(shape, longest)?,
+            rows: few.then(|| kernel.to_dense()).transpose()?,
+            stride,
         })
     }
 
+    /// The values of a policy; `only_changed` if it differs from the last one at its changed places only.
     #[inline(always)]
-    fn change(&mut self, places: impl Iterator<Item = (usize, usize)>, actions: Actions<'_>) {
-        let (model, shape) = (self.model, self.model.shape());
-        let states = shape.num_states();
-        for (step, state) in places {
-            let pair = shape.pair(state, actions.at(step, state));
-            let row = &self.rows[(step * self.stride + pair) * states..][..states];
-            let signals = [
-                model.reward().at(step, pair),
-                model.costs()[0].at(step, pair),
-            ];
-            let row = row.iter().copied().enumerate();
-            self.followed.follow(step, state, row, signals);
+    fn values(&mut self, actions: Actions<'_>, only_changed: bool) -> TrueValues {
+        if only_changed {
+            for (step, state) in actions.changed() {
+                self.follow(step, state, actions.at(step, state));
+            }
+        } else {
+            let shape = self.model.shape();
+            for step in 0..shape.horizon() {
+                for state in 0..shape.num_states() {
+                    self.follow(step, state, actions.at(step, state));
+                }
+            }
         }
-    }
-
-    #[inline(always)]
-    fn values(&mut self) -> TrueValues {
         let [reward, cost] = self.followed.evaluate(self.model.initial());
         TrueValues { reward, cost }
     }
+
+    #[inline(always)]
+    fn follow(&mut self, step: usize, state: usize, action: usize) {
+        let (model, shape) = (self.model, self.model.shape());
+        let pair = shape.pair(state, action);
+        let signals = [
+            model.reward().at(step, pair),
+            model.costs()[0].at(step, pair),
+        ];
+        if let Some(rows) = &self.rows {
+            let states = shape.num_states();
+            let row = &rows[(step * self.stride + pair) * states..][..states];
+            let row = row.iter().copied().enumerate();
+            self.followed.follow(step, state, row, signals);
+        } else {
+            let row = possible(model, step, pair);
+            self.followed.follow(step, state, row, signals);
+        }
+    }
+}
+
+/// The successors that a pair can have.
+fn possible(
+    model: &ConstrainedMdp,
+    step: usize,
+    pair: usize,
+) -> impl Iterator<Item = (usize, f64)> + '_ {
+    let successors = model.kernel().kernel().successors(step, pair);
+    successors.filter(|&(_, probability)| probability > 0.0)
 }

@@ -165,7 +165,7 @@ impl<R: Rule> Peer<R> {
             margin.check_horizon(shape.horizon())?;
         }
         let radii = PeerRadii::new(shape, &terms);
-        let estimates = Estimates::new(shape)?;
+        let estimates = Estimates::in_full(shape)?;
         for step in 0..shape.horizon() {
             for pair in 0..shape.pairs() {
                 rule.revise(&row_of(&estimates, step, pair), &radii);
@@ -220,7 +220,7 @@ fn row_of(estimates: &Estimates, step: usize, pair: usize) -> Row<'_> {
         reward: estimates.rewards()[row],
         cost: estimates.costs()[row],
         frequencies: if followed {
-            estimates.kernel().row(step, pair)
+            estimates.kernel().row(step, pair).in_full()
         } else {
             &[]
         },
@@ -273,7 +273,7 @@ impl<R: Rule> Learner for Peer<R> {
     fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
         self.turn.check_observe()?;
         let known = &mut self.known;
-        known.estimates.update(seen, |_| {});
+        known.estimates.update(seen, |_| {})?;
         for (step, (&state, &action)) in seen.states.iter().zip(&seen.actions).enumerate() {
             let pair = known.shape.pair(state as usize, action as usize);
             let row = row_of(&known.estimates, step, pair);

@@ -5,6 +5,10 @@
 //! lane is one row. The order of additions within a lane is that of [`crate::vectorised::dot`], so a
 //! layout may be chosen for speed alone.
 
+mod rows;
+
+pub(crate) use rows::RowBlocks;
+
 use serde::{Deserialize, Serialize};
 
 /// How many numbers stand side by side: the widest vector of x86-64, two or four of narrower machines.

@@ -1,0 +1,445 @@
+//! P-hat and the counts it is made of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::model::StepKernel;
+use crate::shape::Shape;
+use crate::table::zeros;
+use crate::vectorised::{dot, dot_rows, dot_two};
+
+/// Problems with more states than this keep lists of the successors seen, as long as they are short.
+pub const MOST_STATES_IN_FULL: usize = 64;
+/// How many successors a list has room for at first; it doubles.
+const FIRST_WIDTH: usize = 4;
+/// A list may hold one state in this many; beyond that rows are kept in full.
+const LISTED_SHARE: usize = 4;
+
+/// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
+/// that mass leaks there. Nothing is normalised. The last step has no rows.
+///
+/// Few states are kept in full, and expectations have the order of additions of a dense
+/// [`crate::model::Kernel`]; many states as lists of the successors seen, in increasing order, with that of a
+/// sparse one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EmpiricalKernel {
+    num_states: usize,
+    pairs: usize,
+    num_rows: usize, // (H - 1) S A
+    rows: Rows,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Rows {
+    Full {
+        counts: Vec<u32>,        // [H - 1, S, A, S]
+        probabilities: Vec<f64>, // [H - 1, S, A, S]
+    },
+    Listed {
+        width: usize,
+        lengths: Vec<u32>,       // [H - 1, S, A]
+        states: Vec<u32>,        // [H - 1, S, A, width], increasing, then 0
+        counts: Vec<u32>,        // [H - 1, S, A, width], then 0
+        probabilities: Vec<f64>, // [H - 1, S, A, width], then 0
+    },
+}
+
+/// P-hat_h(.|s,a) as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Successors<'a> {
+    /// One probability for every state.
+    Full(&'a [f64]),
+    /// The states seen, in increasing order, and their probabilities.
+    Listed(&'a [u32], &'a [f64]),
+}
+
+impl<'a> Successors<'a> {
+    /// No successors: the last step.
+    pub const NONE: Self = Self::Listed(&[], &[]);
+
+    /// One probability for every state, if the row is kept so; else nothing.
+    #[must_use]
+    #[inline(always)]
+    pub fn in_full(self) -> &'a [f64] {
+        match self {
+            Self::Full(probabilities) => probabilities,
+            Self::Listed(..) => &[],
+        }
+    }
+
+    /// The probability of one state.
+    #[must_use]
+    pub fn probability(self, state: usize) -> f64 {
+        match self {
+            Self::Full(probabilities) => probabilities[state],
+            Self::Listed(states, probabilities) => {
+                let place = states.binary_search(&(state as u32));
+                place.map_or(0.0, |place| probabilities[place])
+            }
+        }
+    }
+
+    /// Pairs (state, probability); states that are left out were never seen.
+    #[inline(always)]
+    pub fn iter(self) -> impl Iterator<Item = (usize, f64)> + 'a {
+        let (full, states, listed): (&[f64], &[u32], &[f64]) = match self {
+            Self::Full(probabilities) => (probabilities, &[], &[]),
+            Self::Listed(states, probabilities) => (&[], states, probabilities),
+        };
+        let listed = states.iter().zip(listed);
+        let listed = listed.map(|(&state, &probability)| (state as usize, probability));
+        full.iter().copied().enumerate().chain(listed)
+    }
+}
+
+impl EmpiricalKernel {
+    /// Nothing observed. Rows are kept in full if `in_full` says so or if there are few states.
+    pub(super) fn new(shape: Shape, in_full: bool) -> Result<Self> {
+        let (num_states, pairs) = (shape.num_states(), shape.pairs());
+        let num_rows = (shape.horizon() - 1) * pairs;
+        let rows = if num_states > MOST_STATES_IN_FULL && !in_full {
+            Rows::listed(num_rows, FIRST_WIDTH)?
+        } else {
+            Rows::full(num_rows, num_states)?
+        };
+        Ok(Self {
+            num_states,
+            pairs,
+            num_rows,
+            rows,
+        })
+    }
+
+    /// How many successors a list has room for; None if rows are kept in full.
+    #[must_use]
+    pub fn list_width(&self) -> Option<usize> {
+        match &self.rows {
+            Rows::Full { .. } => None,
+            Rows::Listed { width, .. } => Some(*width),
+        }
+    }
+
+    /// P-hat_h(.|s,a); the last step has none.
+    #[must_use]
+    #[inline(always)]
+    pub fn row(&self, step: usize, pair: usize) -> Successors<'_> {
+        let row = step * self.pairs + pair;
+        match &self.rows {
+            Rows::Full { probabilities, .. } => {
+                Successors::Full(&probabilities[row * self.num_states..][..self.num_states])
+            }
+            Rows::Listed {
+                width,
+                lengths,
+                states,
+                probabilities,
+                ..
+            } => {
+                let (start, length) = (row * width, lengths[row] as usize);
+                Successors::Listed(
+                    &states[start..][..length],
+                    &probabilities[start..][..length],
+                )
+            }
+        }
+    }
+
+    /// Counts a successor of a row; the row's probabilities lag behind until [`Self::renew`]. Fails only
+    /// where lists outgrow the memory there is.
+    #[inline(always)]
+    pub(super) fn count(&mut self, row: usize, successor: usize) -> Result<()> {
+        match &mut self.rows {
+            Rows::Full { counts, .. } => {
+                counts[row * self.num_states + successor] += 1;
+                Ok(())
+            }
+            Rows::Listed { .. } => self.count_listed(row, successor),
+        }
+    }
+
+    fn count_listed(&mut self, row: usize, successor: usize) -> Result<()> {
+        loop {
+            let Rows::Listed {
+                width,
+                lengths,
+                states,
+                counts,
+                probabilities,
+            } = &mut self.rows
+            else {
+                return self.count(row, successor);
+            };
+            let (start, length) = (row * *width, lengths[row] as usize);
+            let list = start..start + length;
+            let wanted = successor as u32;
+            match states[list.clone()].binary_search(&wanted) {
+                Ok(place) => {
+                    counts[start + place] += 1;
+                    return Ok(());
+                }
+                Err(place) if length < *width => {
+                    let place = start + place;
+                    states.copy_within(place..list.end, place + 1);
+                    counts.copy_within(place..list.end, place + 1);
+                    probabilities.copy_within(place..list.end, place + 1);
+                    (states[place], counts[place], probabilities[place]) = (wanted, 1, 0.0);
+                    lengths[row] += 1;
+                    return Ok(());
+                }
+                Err(_) => self.widen()?,
+            }
+        }
+    }
+
+    /// Twice the room in every list, or rows in full if that is no longer worth it.
+    #[cold]
+    fn widen(&mut self) -> Result<()> {
+        let Some(old_width) = self.list_width() else {
+            return Ok(());
+        };
+        let wider = 2 * old_width;
+        let mut rows = if wider * LISTED_SHARE > self.num_states {
+            Rows::full(self.num_rows, self.num_states)?
+        } else {
+            Rows::listed(self.num_rows, wider)?
+        };
+        for row in 0..self.num_rows {
+            let (step, pair) = (row / self.pairs, row % self.pairs);
+            let counts = self.counts(row);
+            for (place, (state, probability)) in self.row(step, pair).iter().enumerate() {
+                rows.put(
+                    self.num_states,
+                    row,
+                    place,
+                    state,
+                    counts[place],
+                    probability,
+                );
+            }
+        }
+        self.rows = rows;
+        Ok(())
+    }
+
+    fn counts(&self, row: usize) -> &[u32] {
+        match &self.rows {
+            Rows::Full { counts, .. } => &counts[row * self.num_states..][..self.num_states],
+            Rows::Listed {
+                width,
+                lengths,
+                counts,
+                ..
+            } => &counts[row * width..][..lengths[row] as usize],
+        }
+    }
+
+    /// P-hat = N(s,a,s')/N(s,a) for one row.
+    #[inline(always)]
+    pub(super) fn renew(&mut self, row: usize, visits: f64) {
+        let (counts, probabilities, range) = match &mut self.rows {
+            Rows::Full {
+                counts,
+                probabilities,
+            } => {
+                let start = row * self.num_states;
+                (counts, probabilities, start..start + self.num_states)
+            }
+            Rows::Listed {
+                width,
+                lengths,
+                counts,
+                probabilities,
+                ..
+            } => {
+                let start = row * *width;
+                (counts, probabilities, start..start + lengths[row] as usize)
+            }
+        };
+        let counts = &counts[range.clone()];
+        for (probability, &count) in probabilities[range].iter_mut().zip(counts) {
+            *probability = f64::from(count) / visits;
+        }
+    }
+
+    /// N_h(s,a,s') and P-hat in full, `[H - 1, S, A, S]`.
+    pub fn in_full(&self) -> Result<(Vec<u32>, Vec<f64>)> {
+        let entries = self.num_rows.saturating_mul(self.num_states);
+        let mut counts = zeros("transition counts [H, S, A, S]", entries)?;
+        let mut probabilities = zeros("an empirical kernel [H, S, A, S]", entries)?;
+        for row in 0..self.num_rows {
+            let start = row * self.num_states;
+            let stored = self.counts(row);
+            let successors = self.row(row / self.pairs, row % self.pairs);
+            for (place, (state, probability)) in successors.iter().enumerate() {
+                counts[start + state] = stored[place];
+                probabilities[start + state] = probability;
+            }
+        }
+        Ok((counts, probabilities))
+    }
+}
+
+impl Rows {
+    fn full(num_rows: usize, num_states: usize) -> Result<Self> {
+        let Some(entries) = num_rows.checked_mul(num_states) else {
+            return Err(Error::TooLarge {
+                what: "an empirical kernel [H, S, A, S]",
+                sizes: vec![num_rows, num_states],
+                allowed: usize::MAX,
+            });
+        };
+        Ok(Self::Full {
+            counts: zeros("transition counts [H, S, A, S]", entries)?,
+            probabilities: zeros("an empirical kernel [H, S, A, S]", entries)?,
+        })
+    }
+
+    fn listed(num_rows: usize, width: usize) -> Result<Self> {
+        let entries = num_rows.saturating_mul(width);
+        Ok(Self::Listed {
+            width,
+            lengths: zeros("lengths of successor lists [H, S, A]", num_rows)?,
+            states: zeros("successor lists", entries)?,
+            counts: zeros("successor lists", entries)?,
+            probabilities: zeros("successor lists", entries)?,
+        })
+    }
+
+    /// Sets the entry of a row that comes at this place of a list.
+    fn put(
+        &mut self,
+        num_states: usize,
+        row: usize,
+        place: usize,
+        state: usize,
+        count: u32,
+        probability: f64,
+    ) {
+        match self {
+            Self::Full {
+                counts,
+                probabilities,
+            } => {
+                let entry = row * num_states + state;
+                (counts[entry], probabilities[entry]) = (count, probability);
+            }
+            Self::Listed {
+                width,
+                lengths,
+                states,
+                counts,
+                probabilities,
+            } => {
+                let entry = row * *width + place;
+                lengths[row] = place as u32 + 1;
+                (states[entry], counts[entry]) = (state as u32, count);
+                probabilities[entry] = probability;
+            }
+        }
+    }
+}
+
+impl StepKernel for EmpiricalKernel {
+    #[inline(always)]
+    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+        match self.row(step, pair) {
+            Successors::Full(row) => dot(row, values),
+            listed @ Successors::Listed(..) => {
+                let entries = listed.iter();
+                entries.fold(0.0, |sum, (state, p)| sum + p * values[state])
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+        match self.row(step, pair) {
+            Successors::Full(row) => dot_two(row, first, second),
+            listed @ Successors::Listed(..) => {
+                let entries = listed.iter();
+                entries.fold((0.0, 0.0), |sums, (state, p)| {
+                    (sums.0 + p * first[state], sums.1 + p * second[state])
+                })
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        if let Rows::Full { probabilities, .. } = &self.rows {
+            let rows = &probabilities[step * self.pairs * self.num_states..];
+            dot_rows(rows, values, &mut out[..self.pairs]);
+        } else {
+            for (pair, target) in out[..self.pairs].iter_mut().enumerate() {
+                *target = self.expect(step, pair, values);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+        match self.row(step, pair) {
+            Successors::Full(row) => {
+                for (target, &probability) in next.iter_mut().zip(row) {
+                    *target += mass * probability;
+                }
+            }
+            listed @ Successors::Listed(..) => {
+                for (state, probability) in listed.iter() {
+                    next[state] += mass * probability;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts the same successors into lists and into full rows.
+    fn both(successors: &[(usize, usize)]) -> [EmpiricalKernel; 2] {
+        let shape = Shape::new(2, 70, 2).unwrap();
+        [false, true].map(|in_full| {
+            let mut kernel = EmpiricalKernel::new(shape, in_full).unwrap();
+            for &(row, successor) in successors {
+                kernel.count(row, successor).unwrap();
+            }
+            for row in 0..shape.pairs() {
+                let visits = successors.iter().filter(|(counted, _)| *counted == row);
+                kernel.renew(row, visits.count().max(1) as f64);
+            }
+            kernel
+        })
+    }
+
+    #[test]
+    fn lists_grow_give_way_to_full_rows_and_lose_nothing() {
+        for (seen, width) in [
+            (1, Some(4)),
+            (4, Some(4)),
+            (5, Some(8)),
+            (16, Some(16)),
+            (17, None),
+            (70, None),
+        ] {
+            // From the middle outwards, so that entries go in before, between and behind others.
+            let spread = (0..3 * seen).map(|i| (i / seen, (35 + 11 * (i % seen)) % 70));
+            let [listed, full] = both(&spread.collect::<Vec<_>>());
+            assert_eq!(listed.list_width(), width, "{seen} successors");
+            assert_eq!(listed.in_full().unwrap(), full.in_full().unwrap());
+            let values: Vec<f64> = (0..70).map(|i| f64::from(i).cos()).collect();
+            for pair in 0..140 {
+                let (own, reference) = (
+                    listed.expect(0, pair, &values),
+                    full.expect(0, pair, &values),
+                );
+                assert!((own - reference).abs() < 1e-14);
+                let row = listed.row(0, pair);
+                let total: f64 = row.iter().map(|(_, p)| p).sum();
+                let looked_up: f64 = (0..70).map(|state| row.probability(state)).sum();
+                assert!((total - looked_up).abs() < 1e-14);
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Rows of a kernel, eight side by side.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::lanes::{LANES, Lanes, column_sums};
+use crate::table::zeros;
+
+/// Rows in blocks of eight, in full or as lists of successors. Expectations have the order of additions of
+/// a dense or of a sparse kernel accordingly.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RowBlocks {
+    num_states: usize,
+    stored: Stored,
+}
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+enum Stored {
+    Full(Vec<Lanes>), // [blocks, S']
+    Listed {
+        width: usize,
+        lengths: Vec<u32>,         // [blocks], of the longest of the eight lists
+        states: Vec<[u32; LANES]>, // [blocks, width], each below |S|
+        probabilities: Vec<Lanes>, // [blocks, width], 0 where a list has ended
+    },
+}
+
+impl RowBlocks {
+    /// Rows that lead nowhere: lists with room for `width` successors, or in full.
+    pub(crate) fn new(num_blocks: usize, num_states: usize, width: Option<usize>) -> Result<Self> {
+        let stored = match width {
+            None => Stored::Full(zeros("a kernel [H, A, S, S]", num_blocks * num_states)?),
+            Some(width) => Stored::Listed {
+                width,
+                lengths: zeros("lengths of successor lists", num_blocks)?,
+                states: zeros("successor lists", num_blocks * width)?,
+                probabilities: zeros("successor lists", num_blocks * width)?,
+            },
+        };
+        Ok(Self { num_states, stored })
+    }
+
+    /// How many successors a list has room for; None if rows are kept in full.
+    pub(crate) fn list_width(&self) -> Option<usize> {
+        match &self.stored {
+            Stored::Full(_) => None,
+            Stored::Listed { width, .. } => Some(*width),
+        }
+    }
+
+    /// Sets one row. What is left out keeps its probability if rows are kept in full, and has none in a
+    /// list, which must have room for all of them.
+    #[inline(always)]
+    pub(crate) fn set(
+        &mut self,
+        block: usize,
+        lane: usize,
+        successors: impl Iterator<Item = (usize, f64)>,
+    ) {
+        match &mut self.stored {
+            Stored::Full(columns) => {
+                let columns = &mut columns[block * self.num_states..][..self.num_states];
+                for (state, probability) in successors {
+                    columns[state].0[lane] = probability;
+                }
+            }
+            Stored::Listed {
+                width,
+                lengths,
+                states,
+                probabilities,
+            } => {
+                let states = &mut states[block * *width..][..*width];
+                let probabilities = &mut probabilities[block * *width..][..*width];
+                let mut length = 0;
+                for (state, probability) in successors {
+                    assert!(state < self.num_states);
+                    states[length][lane] = state as u32;
+                    probabilities[length].0[lane] = probability;
+                    length += 1;
+                }
+                let longest = lengths[block] as usize;
+                for ended in &mut probabilities[length..longest.max(length)] {
+                    ended.0[lane] = 0.0;
+                }
+                lengths[block] = longest.max(length) as u32;
+            }
+        }
+    }
+
+    /// [`RowBlocks::set`] for a row that has a probability for every state.
+    #[inline(always)]
+    pub(crate) fn set_full(&mut self, block: usize, lane: usize, row: &[f64]) {
+        if let Stored::Full(columns) = &mut self.stored {
+            let columns = &mut columns[block * self.num_states..][..self.num_states];
+            for (column, probability) in columns.iter_mut().zip(row) {
+                column.0[lane] = *probability;
+            }
+        } else {
+            self.set(block, lane, row.iter().copied().enumerate());
+        }
+    }
+
+    /// One row as pairs (successor, probability).
+    #[inline(always)]
+    pub(crate) fn row(&self, block: usize, lane: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let (full, states, listed): (&[Lanes], &[[u32; LANES]], &[Lanes]) = match &self.stored {
+            Stored::Full(columns) => (
+                &columns[block * self.num_states..][..self.num_states],
+                &[],
+                &[],
+            ),
+            Stored::Listed {
+                width,
+                lengths,
+                states,
+                probabilities,
+            } => {
+                let (start, length) = (block * width, lengths[block] as usize);
+                (
+                    &[],
+                    &states[start..][..length],
+                    &probabilities[start..][..length],
+                )
+            }
+        };
+        let full = full.iter().map(move |column| column.0[lane]).enumerate();
+        let listed = states.iter().zip(listed);
+        let listed = listed.map(move |(state, p)| (state[lane] as usize, p.0[lane]));
+        full.chain(listed)
+    }
+
+    /// Adds to each of the blocks from `first` on the expectation of `following`, one value a state. `S`
+    /// is the number of states, or 0 where it is not known beforehand.
+    #[inline(always)]
+    pub(crate) fn add_expectations<const S: usize>(
+        &self,
+        first: usize,
+        following: &[f64],
+        blocks: &mut [Lanes],
+    ) {
+        let num_states = if S > 0 { S } else { self.num_states };
+        match &self.stored {
+            Stored::Full(columns) => {
+                let rows = columns[first * num_states..].chunks_exact(num_states);
+                for (target, columns) in blocks.iter_mut().zip(rows) {
+                    *target = sum_of(target.0, column_sums::<S>(columns, following));
+                }
+            }
+            Stored::Listed {
+                width,
+                lengths,
+                states,
+                probabilities,
+            } => {
+                assert!(following.len() >= self.num_states);
+                for (block, target) in (first..).zip(blocks) {
+                    let list = block * width..block * width + lengths[block] as usize;
+                    let entries = states[list.clone()].iter().zip(&probabilities[list]);
+                    let mut sums = [0.0; LANES];
+                    for (state, probability) in entries {
+                        for lane in 0..LANES {
+                            // SAFETY: `set` lets in states below |S| only, and there is a value for each.
+                            let value = unsafe { following.get_unchecked(state[lane] as usize) };
+                            sums[lane] += probability.0[lane] * value;
+                        }
+                    }
+                    *target = sum_of(target.0, sums);
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn sum_of(mut first: [f64; LANES], second: [f64; LANES]) -> Lanes {
+    for lane in 0..LANES {
+        first[lane] += second[lane];
+    }
+    Lanes(first)
+}
