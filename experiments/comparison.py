@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import optpess as op
 from optpess.learners import Learner
+from theorem_constants import provenance
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "comparison.md"
@@ -144,8 +145,8 @@ def compared(name: str) -> dict[str, Any]:
     facts = (
         f"V* = {op.solve(model).value:.4f}, limit {problem.margin.cost_limit:.4g}, safe cost "
         f"{problem.margin.safe_cost:.4g}; {problem.num_episodes:,} episodes, "
-        f"{problem.replicates} replicates."
-    )
+        f"{problem.replicates} replicates; commit {{commit}}, {{date}}."
+    ).format(**provenance())
     rows = [row | {"guarantee": repr(row["guarantee"])} for row in found.table]
     shown = {"title": problem.title, "facts": facts, "table": found.to_markdown()}
     return shown | {"rows": json.loads(json.dumps(rows).replace("NaN", "null"))}
