@@ -14,15 +14,17 @@ unexport CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 PYTEST := $(BIN)/python -m pytest
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-peers experiments comparison clean tools
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-calls bench-instructions bench-plots billion experiments comparison clean tools peers
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-12s %s\n", $$1, $$2 }'
-	@echo "Variables: PYTHON=python3.12 chooses the interpreter, PYTEST_ARGS='-k gate' narrows the Python tests."
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | awk -F'\t' '{ printf "  %-18s %s\n", $$1, $$2 }'
+	@echo "Variables: PYTHON=python3.12 chooses the interpreter, PYTEST_ARGS='-k gate' narrows the Python tests,"
+	@echo "BENCH_ARGS='--only sparse' goes to the script or bench of a bench task."
 
 demo: build ## both algorithms at the paper's constants (3 min / 1 min)
 	$(BIN)/python examples/demo.py
@@ -63,14 +65,26 @@ wheel-test: $(READY) ## build a wheel, test it alone in an empty environment (3 
 docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
 	$(PYTEST) -q tests/python/docs
 
-bench: build ## time the Rust kernels, then calls from Python against NumPy, SciPy and HiGHS (minutes)
-	cargo bench --workspace
-	$(BIN)/python benches/python/evaluate.py
-	$(BIN)/python benches/python/plan.py
+bench: build peers ## the table of ratios: learners against numba, NumPy, JAX, HiGHS (4 min / 2 min)
+	$(BIN)/python benches/python/speed.py $(BENCH_ARGS)
 
-bench-peers: build ## the learners against numba, which is installed for it (minutes)
-	$(PIP) install --quiet --group bench
-	$(BIN)/python benches/python/learner.py
+bench-rust: build ## criterion: every inner loop and one episode of each algorithm, by size (10 min)
+	cargo bench --workspace -- $(BENCH_ARGS)
+	$(BIN)/python benches/python/criterion.py $(if $(BENCH_ARGS),--no-record)
+
+bench-calls: build ## calls from Python against NumPy, SciPy and HiGHS (15 min)
+	$(BIN)/python benches/python/evaluate.py $(BENCH_ARGS)
+	$(BIN)/python benches/python/plan.py $(BENCH_ARGS)
+
+bench-instructions: $(READY) ## instructions an episode under callgrind; BENCH_ARGS=--check compares (1 min)
+	scripts/callgrind $(BENCH_ARGS)
+
+bench-plots: build peers ## cost an episode against S, A, H, successors and threads, as figures (3 min)
+	$(BIN)/python benches/python/scaling.py $(BENCH_ARGS)
+	$(BIN)/python benches/python/plots.py
+
+billion: build ## 10^9 episodes of OptPess-PrimalDual on the pair (about 10 min)
+	$(BIN)/python experiments/billion.py $(BENCH_ARGS)
 
 experiments: build ## the runs of docs/learning.md at the paper's constants (30 min)
 	$(BIN)/python experiments/theorem_constants.py
@@ -85,6 +99,11 @@ clean: ## remove everything the tasks produced (1 s)
 
 tools:
 	@scripts/check-tools "$(PYTHON)"
+
+# What the benches compare with; without JAX a column stays empty.
+peers: $(READY)
+	@$(PIP) install --quiet --group bench
+	@$(PIP) install --quiet --group bench-jax 2>/dev/null || echo "JAX could not be installed"
 
 # The environment is renewed when the list of dependencies changes.
 $(READY): pyproject.toml | tools

@@ -1,6 +1,7 @@
 //! Timings of what everything exact is made of: values and occupancy of a policy, backward
 //! induction, and the validation that precedes them.
 
+#[allow(dead_code, reason = "the other benches use more of it")]
 mod instances;
 
 use std::hint::black_box;

@@ -74,6 +74,38 @@ impl Instance {
     }
 }
 
+/// The playback buffer of `optpess.zoo.media`: ten states, two actions, ten steps; the signal is the
+/// reward, and the cost comes beside it. The policy takes the fast link half the time.
+pub fn media() -> (Instance, Vec<f64>) {
+    let (size, horizon) = (10, 10);
+    let shape = Shape::new(horizon, size, 2).expect("sizes above zero");
+    let mut rows = vec![0.0; size * 2 * size];
+    let (mut reward, mut cost) = (vec![], vec![]);
+    for buffer in 0..size {
+        for (action, arrival) in [0.9, 0.1].into_iter().enumerate() {
+            let row = &mut rows[(buffer * 2 + action) * size..][..size];
+            let (up, down) = (arrival * 0.2, (1.0 - arrival) * 0.8);
+            row[(buffer + 1).min(size - 1)] += up;
+            row[buffer.saturating_sub(1)] += down;
+            row[buffer] += 1.0 - up - down;
+            reward.push(f64::from(u8::from(buffer > 0)));
+            cost.push(f64::from(u8::from(action == 0)));
+        }
+    }
+    let kernel = Kernel::dense(size, 2, Slices::PerStep(horizon), rows.repeat(horizon));
+    let mut start = vec![0.0; size];
+    start[0] = 1.0;
+    let instance = Instance {
+        id: "10,2,10-media".to_owned(),
+        shape,
+        policy: MarkovPolicy::uniform(shape).expect("it fits"),
+        signal: Signal::new("signal", shape, reward.repeat(horizon)).expect("finite numbers"),
+        kernel: kernel.expect("a valid kernel"),
+        initial: InitialDistribution::new(size, start).expect("a distribution"),
+    };
+    (instance, cost.repeat(horizon))
+}
+
 fn sparse_kernel(
     generator: &mut ChaCha8Rng,
     num_states: usize,

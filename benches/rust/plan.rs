@@ -8,9 +8,9 @@ mod instances;
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use instances::Instance;
+use instances::{Instance, media};
 use optpess_core::error::Error;
-use optpess_core::model::{InitialDistribution, Kernel, Slices};
+use optpess_core::model::{InitialDistribution, Kernel};
 use optpess_core::plan::{GreedyPlan, Parametric, Tradeoff};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
@@ -78,34 +78,12 @@ impl Case {
         }
     }
 
-    /// The playback buffer of `optpess.zoo.media`: ten states, two actions, ten steps.
+    /// The playback buffer of `optpess.zoo.media`.
     fn media() -> Self {
-        let (size, horizon) = (10, 10);
-        let shape = Shape::new(horizon, size, 2).expect("sizes above zero");
-        let mut rows = vec![0.0; size * 2 * size];
-        let (mut reward, mut cost) = (vec![], vec![]);
-        for buffer in 0..size {
-            for (action, arrival) in [0.9, 0.1].into_iter().enumerate() {
-                let row = &mut rows[(buffer * 2 + action) * size..][..size];
-                let (up, down) = (arrival * 0.2, (1.0 - arrival) * 0.8);
-                row[(buffer + 1).min(size - 1)] += up;
-                row[buffer.saturating_sub(1)] += down;
-                row[buffer] += 1.0 - up - down;
-                reward.push(f64::from(u8::from(buffer > 0)));
-                cost.push(f64::from(u8::from(action == 0)));
-            }
-        }
-        let kernel = Kernel::dense(size, 2, Slices::PerStep(horizon), rows.repeat(horizon));
-        let mut start = vec![0.0; size];
-        start[0] = 1.0;
-        Self::new(
-            "10,2,10-media".to_owned(),
-            shape,
-            kernel.expect("a valid kernel"),
-            InitialDistribution::new(size, start).expect("a distribution"),
-            [reward.repeat(horizon), cost.repeat(horizon)],
-            5.0,
-        )
+        let (instance, cost) = media();
+        let reward = instance.signal.data().to_vec();
+        let (shape, kernel, initial) = (instance.shape, instance.kernel, instance.initial);
+        Self::new(instance.id, shape, kernel, initial, [reward, cost], 5.0)
     }
 
     fn problem(&self, copy: usize) -> Tradeoff<'_, Signal, Signal, Kernel> {

@@ -14,7 +14,9 @@ use optpess_core::plan::{Mixer, Parametric, backward_induction};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{Control, Outcome, Simulation, Trace, simulate};
 use optpess_core::shape::Shape;
+use optpess_core::simulate::{Streams, TabularEnvironment};
 use optpess_core::table::Signal;
+use optpess_core::trajectory::Trajectory;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
@@ -229,6 +231,67 @@ fn runs_with_lists_of_successors_are_those_of_the_plain_loop() {
         let problem = Problem::random_with([66, 2, 3], num_successors, 3);
         let waited = compare(&problem, 400, factor, 7);
         assert!(factor > 0.5 || waited < 400, "OptPess-LP never planned");
+    }
+}
+
+/// Replicates of a tiny problem run side by side; each must be what it is alone.
+#[test]
+fn replicates_side_by_side_are_those_that_run_alone() {
+    let mut problems = vec![
+        (Problem::random([3, 2, 3], 1), 1.0),
+        (Problem::random([3, 2, 3], 2), 0.003),
+        (Problem::random([5, 4, 4], 3), 0.01),
+        (Problem::random([9, 2, 2], 4), 0.01),
+        (Problem::random([1, 3, 5], 5), 0.003),
+        (Problem::random([2, 2, 1], 6), 0.003),
+        (Problem::random([13, 2, 1], 7), 0.003), // a size without a loop of its own
+    ];
+    let gaussian = ObservationNoise::gaussian(0.6).unwrap();
+    let golden = Problem::golden("pair", gaussian).into_iter();
+    problems.extend(golden.map(|problem| (problem, 0.01)));
+    for (problem, factor) in problems {
+        let mut learner = problem.primal_dual(terms(3000, factor));
+        let run = |learner: &OptPessPrimalDual, replicates: Vec<u64>, threads| {
+            let simulation = Simulation {
+                replicates,
+                threads,
+                trace: false,
+                episodes: 2000,
+                ..one_replicate(learner, 9)
+            };
+            let control = Control::default();
+            let outcomes = simulate(&problem.model, learner, 1.0, &simulation, &control).unwrap();
+            let records = outcomes.into_iter().map(|outcome| outcome.record);
+            records.collect::<Vec<_>>()
+        };
+        for seen_before in [false, true] {
+            if seen_before {
+                play_a_little(&problem, &mut learner);
+            }
+            let alone = |replicate| run(&learner, vec![replicate], 1).remove(0);
+            let expected: Vec<_> = (0..11).map(alone).collect();
+            // Whole and part-filled groups, and out of order. Equal up to NaN, which none of these hold.
+            assert_eq!(run(&learner, (0..11).collect(), 1), expected);
+            assert_eq!(run(&learner, (0..11).collect(), 3), expected);
+            let chosen = run(&learner, vec![7, 2, 10], 1);
+            assert_eq!(
+                chosen,
+                [7, 2, 10].map(|place: usize| expected[place].clone())
+            );
+        }
+    }
+}
+
+/// Fifty episodes by the two verbs.
+fn play_a_little(problem: &Problem, learner: &mut OptPessPrimalDual) {
+    let model = &problem.model;
+    let environment = TabularEnvironment::new(model).unwrap();
+    let mut streams = Streams::new(3, 0);
+    let mut seen = Trajectory::new(model.shape(), 1).unwrap();
+    for _ in 0..50 {
+        learner.next_policy().unwrap();
+        environment.rollout(learner.policy(), &mut streams, &mut seen);
+        learner.observe(&seen).unwrap();
     }
 }
 

@@ -66,6 +66,11 @@ impl Estimates {
         &self.visits
     }
 
+    /// The sums behind r-hat and c-hat, `[H, S, A]`.
+    pub(crate) fn sums(&self) -> (&[f64], &[f64]) {
+        (&self.reward_sums, &self.cost_sums)
+    }
+
     /// r-hat, `[H, S, A]`.
     #[must_use]
     pub fn rewards(&self) -> &[f64] {

@@ -41,41 +41,76 @@ const _: () = assert!(size_of::<Lanes>() == LANES * size_of::<f64>());
 /// says it is not.
 #[inline(always)]
 pub(crate) fn column_sums<const N: usize>(columns: &[Lanes], values: &[f64]) -> [f64; LANES] {
-    if N > 0
-        && let Some(columns) = columns.first_chunk::<N>()
-        && let Some(values) = values.first_chunk::<N>()
-    {
-        return sums_in_order(columns, values);
-    }
-    sums_in_order(columns, &values[..columns.len()])
+    products_in_order::<N, _, _>(columns, values, |column, value| {
+        column.0.map(|entry| entry * value)
+    })
+}
+
+/// [`column_sums`] for values that differ between the lanes.
+#[inline(always)]
+pub(crate) fn lane_sums<const N: usize>(columns: &[Lanes], values: &[Lanes]) -> [f64; LANES] {
+    products_in_order::<N, _, _>(columns, values, |column, value| {
+        std::array::from_fn(|lane| column.0[lane] * value.0[lane])
+    })
+}
+
+/// [`column_sums`] for factors that are the same in all lanes and values that differ.
+#[inline(always)]
+pub(crate) fn row_sums<const N: usize>(row: &[f64], values: &[Lanes]) -> [f64; LANES] {
+    products_in_order::<N, _, _>(row, values, |factor, value| {
+        value.0.map(|entry| factor * entry)
+    })
 }
 
 #[inline(always)]
-fn sums_in_order(columns: &[Lanes], values: &[f64]) -> [f64; LANES] {
+fn products_in_order<const N: usize, A, B>(
+    first: &[A],
+    second: &[B],
+    product: impl Fn(&A, &B) -> [f64; LANES],
+) -> [f64; LANES] {
+    if N > 0
+        && let Some(first) = first.first_chunk::<N>()
+        && let Some(second) = second.first_chunk::<N>()
+    {
+        return sums_in_order(first, second, product);
+    }
+    sums_in_order(first, &second[..first.len()], product)
+}
+
+#[inline(always)]
+fn sums_in_order<A, B>(
+    first: &[A],
+    second: &[B],
+    product: impl Fn(&A, &B) -> [f64; LANES],
+) -> [f64; LANES] {
     const RUNNING: usize = 4;
-    let (body, rest) = columns.as_chunks::<RUNNING>();
-    let (factors, last_factors) = values.as_chunks::<RUNNING>();
+    let (body, rest) = first.as_chunks::<RUNNING>();
+    let (factors, last_factors) = second.as_chunks::<RUNNING>();
     let mut sums = [0.0; LANES];
     if !body.is_empty() {
         let mut running = [[0.0; LANES]; RUNNING];
         for (four, factor) in body.iter().zip(factors) {
-            for (sums, (column, value)) in running.iter_mut().zip(four.iter().zip(factor)) {
-                for lane in 0..LANES {
-                    sums[lane] += column.0[lane] * value;
-                }
+            for (sums, (a, b)) in running.iter_mut().zip(four.iter().zip(factor)) {
+                add(sums, product(a, b));
             }
         }
-        let [first, second, third, fourth] = running;
+        let [one, two, three, four] = running;
         for lane in 0..LANES {
-            sums[lane] = (first[lane] + third[lane]) + (second[lane] + fourth[lane]);
+            sums[lane] = (one[lane] + three[lane]) + (two[lane] + four[lane]);
         }
     }
-    for (column, value) in rest.iter().zip(last_factors) {
-        for lane in 0..LANES {
-            sums[lane] += column.0[lane] * value;
-        }
+    for (a, b) in rest.iter().zip(last_factors) {
+        add(&mut sums, product(a, b));
     }
     sums
+}
+
+/// sums += addends, lane by lane.
+#[inline(always)]
+pub(crate) fn add(sums: &mut [f64; LANES], addends: [f64; LANES]) {
+    for lane in 0..LANES {
+        sums[lane] += addends[lane];
+    }
 }
 
 /// Runs `$body` with the constant `$N` set to `$number` where that is small, else to 0.

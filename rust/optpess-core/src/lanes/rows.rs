@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::{LANES, Lanes, column_sums};
+use crate::lanes::{LANES, Lanes, add, column_sums};
 use crate::table::zeros;
 
 /// Rows in blocks of eight, in full or as lists of successors. Expectations have the order of additions of
@@ -144,7 +144,7 @@ impl RowBlocks {
             Stored::Full(columns) => {
                 let rows = columns[first * num_states..].chunks_exact(num_states);
                 for (target, columns) in blocks.iter_mut().zip(rows) {
-                    *target = sum_of(target.0, column_sums::<S>(columns, following));
+                    add(&mut target.0, column_sums::<S>(columns, following));
                 }
             }
             Stored::Listed {
@@ -165,17 +165,9 @@ impl RowBlocks {
                             sums[lane] += probability.0[lane] * value;
                         }
                     }
-                    *target = sum_of(target.0, sums);
+                    add(&mut target.0, sums);
                 }
             }
         }
     }
-}
-
-#[inline(always)]
-fn sum_of(mut first: [f64; LANES], second: [f64; LANES]) -> Lanes {
-    for lane in 0..LANES {
-        first[lane] += second[lane];
-    }
-    Lanes(first)
 }

@@ -10,12 +10,14 @@ mod optpess_lp;
 mod optpess_primal_dual;
 pub mod peers;
 mod pessimistic_set;
+mod side_by_side;
 mod turn;
 
 pub use baseline::{CostRadius, SafeBaseline, SafeCost};
 pub use optpess_lp::OptPessLp;
 pub use optpess_primal_dual::OptPessPrimalDual;
 pub use pessimistic_set::PessimisticSet;
+pub(crate) use side_by_side::PrimalDualFlock;
 
 use serde::{Deserialize, Serialize};
 
@@ -108,6 +110,12 @@ pub trait Learner: Clone + Send + Sync {
     fn guarantee(&self) -> Option<Guarantee>;
     /// lambda, the dual variable the next plan will use; 0 for algorithms without one.
     fn multiplier(&self) -> f64;
+
+    /// Eight copies of the learner that run side by side, for learners and problems that have them.
+    #[expect(private_interfaces, reason = "for the run room alone")]
+    fn flock(&self) -> Result<Option<PrimalDualFlock>> {
+        Ok(None)
+    }
 
     /// Takes in an episode; refuses a malformed one and then is as it was.
     fn observe(&mut self, seen: &Trajectory) -> Result<()> {

@@ -15,7 +15,7 @@ use crate::confidence::{
 use crate::error::Result;
 use crate::estimate::Estimates;
 use crate::learn::turn::Turn;
-use crate::learn::{Deployment, Learner, PolicySource};
+use crate::learn::{Deployment, Learner, PolicySource, PrimalDualFlock};
 use crate::model::InitialDistribution;
 use crate::plan::{PairData, PricedPlanner, StepValues, Tradeoff, Vertex};
 use crate::policy::{Actions, MarkovPolicy};
@@ -96,6 +96,21 @@ impl OptPessPrimalDual {
     #[must_use]
     pub fn optimistic_cost(&self) -> &OptimisticCost {
         &self.optimistic_cost
+    }
+
+    /// mu.
+    pub(crate) fn initial(&self) -> &InitialDistribution {
+        &self.initial
+    }
+
+    /// (tau, c0).
+    pub(crate) fn safety_margin(&self) -> &SafetyMargin {
+        &self.margin
+    }
+
+    /// delta', the share of delta in eps_k.
+    pub(crate) fn tightening_delta(&self) -> f64 {
+        self.tightening_delta
     }
 
     /// The bonus b.
@@ -217,5 +232,11 @@ impl Learner for OptPessPrimalDual {
 
     fn multiplier(&self) -> f64 {
         self.multiplier
+    }
+
+    #[expect(private_interfaces, reason = "for the run room alone")]
+    fn flock(&self) -> Result<Option<PrimalDualFlock>> {
+        self.turn.check_plan()?;
+        PrimalDualFlock::new(self)
     }
 }

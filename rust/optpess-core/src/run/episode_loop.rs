@@ -37,7 +37,7 @@ impl<L: Learner> Observer<L> for () {
 
 /// How many episodes pass between two reports of progress. The stop flag is read at every episode: one
 /// load, and an episode of a large problem takes long enough for a user to notice a thousand of them.
-const BREATH: u64 = 1024;
+pub(crate) const BREATH: u64 = 1024;
 
 /// Plays `episodes` episodes of the learner against the model.
 pub fn run_episodes<L: Learner, O: Observer<L>>(

@@ -6,6 +6,7 @@ mod episode_loop;
 mod forecast;
 mod judge;
 mod replicate;
+mod side_by_side;
 
 pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Observer, Trace, run_episodes};

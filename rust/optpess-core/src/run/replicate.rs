@@ -4,12 +4,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::error::{Error, Interval, Place, Result};
-use crate::learn::Learner;
+use crate::lanes::LANES;
+use crate::learn::{Learner, PrimalDualFlock};
 use crate::model::ConstrainedMdp;
 use crate::record::{Recorder, ReplicateRecord, record_points};
 use crate::run::audit::{Audit, Auditor};
 use crate::run::episode_loop::{Trace, run_episodes};
+use crate::run::side_by_side::run_side_by_side;
 use crate::simulate::Streams;
+
+/// Fewer replicates than this are faster one after the other.
+const FEWEST_TOGETHER: usize = 3;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -58,29 +63,26 @@ pub fn simulate<L: Learner>(
 ) -> Result<Vec<Outcome>> {
     check(model, learner, simulation)?;
     let points = record_points(simulation.episodes, 40);
-    let results: Vec<Mutex<Option<Result<Outcome>>>> = simulation
-        .replicates
-        .iter()
-        .map(|_| Mutex::new(None))
-        .collect();
+    let work = Work {
+        model,
+        learner,
+        optimal_value,
+        simulation,
+        points: &points,
+        control,
+    };
+    let together = work.replicates_together()?;
+    let groups: Vec<&[u64]> = simulation.replicates.chunks(together).collect();
+    let results: Vec<Mutex<Option<Result<Vec<Outcome>>>>> =
+        groups.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
-    let work = || {
+    let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(slot), Some(&replicate)) =
-                (results.get(index), simulation.replicates.get(index))
-            else {
+            let (Some(slot), Some(&group)) = (results.get(index), groups.get(index)) else {
                 return;
             };
-            let outcome = run_one(
-                model,
-                learner,
-                optimal_value,
-                simulation,
-                replicate,
-                &points,
-                control,
-            );
+            let outcome = work.run_group(group);
             if outcome.is_err() {
                 control.stop.store(true, Ordering::Relaxed);
             }
@@ -90,21 +92,21 @@ pub fn simulate<L: Learner>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 1..simulation.threads.min(simulation.replicates.len()) {
-            scope.spawn(work);
+        for _ in 1..simulation.threads.min(groups.len()) {
+            scope.spawn(worker);
         }
-        work();
+        worker();
     });
     collected(results)
 }
 
 /// All outcomes in order, or the first error that is not merely the echo of another.
-fn collected(results: Vec<Mutex<Option<Result<Outcome>>>>) -> Result<Vec<Outcome>> {
+fn collected(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::with_capacity(results.len());
     let mut interrupted = false;
     for slot in results {
         match slot.into_inner().ok().flatten() {
-            Some(Ok(outcome)) => outcomes.push(outcome),
+            Some(Ok(group)) => outcomes.extend(group),
             Some(Err(Error::Interrupted)) | None => interrupted = true,
             Some(Err(error)) => return Err(error),
         }
@@ -116,73 +118,136 @@ fn collected(results: Vec<Mutex<Option<Result<Outcome>>>>) -> Result<Vec<Outcome
     }
 }
 
-fn run_one<L: Learner>(
-    model: &ConstrainedMdp,
-    learner: &L,
+/// What every replicate is given.
+struct Work<'a, L> {
+    model: &'a ConstrainedMdp,
+    learner: &'a L,
     optimal_value: f64,
-    simulation: &Simulation,
-    replicate: u64,
-    points: &[u64],
-    control: &Control,
-) -> Result<Outcome> {
-    let mut learner = learner.clone();
-    let mut streams = Streams::new(simulation.seed, replicate);
-    let mut recorder = Recorder::new(points, optimal_value, learner.cost_limit());
-    let mut trace = simulation.trace.then(Trace::default);
-    let mut auditor = simulation
-        .audit
-        .then(|| Auditor::new(model, &learner, optimal_value));
-    let episodes = simulation.episodes;
-    // The loop is compiled for each kind of observer, so that a plain run pays for none.
-    match (&mut trace, &mut auditor) {
-        (None, None) => run_episodes(
-            model,
-            &mut learner,
-            episodes,
-            &mut streams,
-            &mut recorder,
-            &mut (),
-            control,
-        ),
-        (Some(trace), None) => run_episodes(
-            model,
-            &mut learner,
-            episodes,
-            &mut streams,
-            &mut recorder,
+    simulation: &'a Simulation,
+    points: &'a [u64],
+    control: &'a Control,
+}
+
+impl<L: Learner> Work<'_, L> {
+    /// How many replicates run side by side: as many as a flock holds, fewer if threads would be idle.
+    fn replicates_together(&self) -> Result<usize> {
+        let Simulation {
             trace,
-            control,
-        ),
-        (None, Some(auditor)) => run_episodes(
-            model,
-            &mut learner,
-            episodes,
+            audit,
+            threads,
+            replicates,
+            ..
+        } = self.simulation;
+        if *trace || *audit || self.learner.flock()?.is_none() {
+            return Ok(1);
+        }
+        Ok(replicates.len().div_ceil(*threads).clamp(1, LANES))
+    }
+
+    /// A group by itself, or side by side; what comes out is the same.
+    fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
+        if group.len() >= FEWEST_TOGETHER
+            && let Some(flock) = self.learner.flock()?
+        {
+            return self.run_together(group, flock);
+        }
+        group
+            .iter()
+            .map(|&replicate| self.run_one(replicate))
+            .collect()
+    }
+
+    fn recorder(&self) -> Recorder<'_> {
+        Recorder::new(self.points, self.optimal_value, self.learner.cost_limit())
+    }
+
+    fn run_together(&self, group: &[u64], mut flock: PrimalDualFlock) -> Result<Vec<Outcome>> {
+        let streams = group
+            .iter()
+            .map(|&number| Streams::new(self.simulation.seed, number));
+        let mut streams: Vec<Streams> = streams.collect();
+        let mut recorders: Vec<Recorder<'_>> = group.iter().map(|_| self.recorder()).collect();
+        run_side_by_side(
+            self.model,
+            &mut flock,
+            self.simulation.episodes,
             &mut streams,
-            &mut recorder,
-            auditor,
-            control,
-        ),
-        (Some(trace), Some(auditor)) => {
-            let mut both = (trace, auditor);
-            run_episodes(
+            &mut recorders,
+            self.control,
+        )?;
+        let safe_cost = safe_cost(self.learner);
+        let outcomes = recorders.into_iter().map(|recorder| Outcome {
+            record: recorder.finish(safe_cost),
+            trace: None,
+            audit: None,
+        });
+        Ok(outcomes.collect())
+    }
+
+    fn run_one(&self, replicate: u64) -> Result<Outcome> {
+        let (model, simulation, control) = (self.model, self.simulation, self.control);
+        let mut learner = self.learner.clone();
+        let mut streams = Streams::new(simulation.seed, replicate);
+        let mut recorder = self.recorder();
+        let mut trace = simulation.trace.then(Trace::default);
+        let mut auditor = simulation
+            .audit
+            .then(|| Auditor::new(model, &learner, self.optimal_value));
+        let episodes = simulation.episodes;
+        // The loop is compiled for each kind of observer, so that a plain run pays for none.
+        match (&mut trace, &mut auditor) {
+            (None, None) => run_episodes(
                 model,
                 &mut learner,
                 episodes,
                 &mut streams,
                 &mut recorder,
-                &mut both,
+                &mut (),
                 control,
-            )
-        }
-    }?;
-    let safe_cost = learner
-        .margin()
-        .map_or(f64::NAN, |margin| margin.safe_cost());
-    Ok(Outcome {
-        record: recorder.finish(safe_cost),
-        trace,
-        audit: auditor.map(Auditor::finish),
-    })
+            ),
+            (Some(trace), None) => run_episodes(
+                model,
+                &mut learner,
+                episodes,
+                &mut streams,
+                &mut recorder,
+                trace,
+                control,
+            ),
+            (None, Some(auditor)) => run_episodes(
+                model,
+                &mut learner,
+                episodes,
+                &mut streams,
+                &mut recorder,
+                auditor,
+                control,
+            ),
+            (Some(trace), Some(auditor)) => {
+                let mut both = (trace, auditor);
+                run_episodes(
+                    model,
+                    &mut learner,
+                    episodes,
+                    &mut streams,
+                    &mut recorder,
+                    &mut both,
+                    control,
+                )
+            }
+        }?;
+        Ok(Outcome {
+            record: recorder.finish(safe_cost(&learner)),
+            trace,
+            audit: auditor.map(Auditor::finish),
+        })
+    }
+}
+
+/// c0 as the learner uses it now; NaN while it is unknown.
+fn safe_cost<L: Learner>(learner: &L) -> f64 {
+    let margin = learner.margin();
+    margin.map_or(f64::NAN, |margin| margin.safe_cost())
 }
 
 /// How many of its K episodes a learner has not seen yet.

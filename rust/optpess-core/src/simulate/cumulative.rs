@@ -108,13 +108,14 @@ impl CumulativeRows {
         let row = step * self.stride + pair;
         match &self.rows {
             Rows::Whole { width, cumulative } => {
-                let mut passed = [0_u64; GROUP];
+                let mut passed = 0;
                 for sums in &cumulative[row * width..][..*width] {
-                    for lane in 0..GROUP {
-                        passed[lane] += u64::from(sums[lane] <= uniform);
-                    }
+                    // One bit for each sum: the compiler makes this one comparison and one move.
+                    let bits = sums.map(|sum| u32::from(sum <= uniform));
+                    let bits = (0..GROUP).fold(0, |all, lane| all | bits[lane] << lane);
+                    passed += bits.count_ones();
                 }
-                passed.iter().sum::<u64>() as usize
+                passed as usize
             }
             Rows::Possible {
                 offsets,

@@ -27,16 +27,15 @@ impl UniformStream {
     /// The next number.
     #[inline(always)]
     pub fn next_uniform(&mut self) -> f64 {
-        if self.used == BATCH {
-            self.refill();
+        if let Some(&number) = self.batch.get(self.used) {
+            self.used += 1;
+            return number;
         }
-        let number = self.batch[self.used];
-        self.used += 1;
-        number
+        self.refill()
     }
 
     #[inline(never)]
-    fn refill(&mut self) {
+    fn refill(&mut self) -> f64 {
         const WORD: usize = size_of::<u64>();
         const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
         let mut bytes = [0; BATCH * WORD];
@@ -45,7 +44,8 @@ impl UniformStream {
         for (number, word) in self.batch.iter_mut().zip(words) {
             *number = (u64::from_le_bytes(*word) >> 11) as f64 * UNIT;
         }
-        self.used = 0;
+        self.used = 1;
+        self.batch[0]
     }
 
     /// The generator, for distributions that take another number of draws each time. A stream is used

@@ -7,7 +7,7 @@ use crate::model::{ConstrainedMdp, ObservationNoise};
 use crate::policy::{Actions, MarkovPolicy};
 use crate::simulate::cumulative::{CumulativeRows, draw};
 use crate::simulate::{Streams, UniformStream};
-use crate::table::StepSignal;
+use crate::table::{StepSignal, zeros};
 use crate::trajectory::Trajectory;
 use crate::vectorised::{Job, vectorised};
 
@@ -17,13 +17,25 @@ pub struct TabularEnvironment<'m> {
     model: &'m ConstrainedMdp,
     first: CumulativeRows,
     next: CumulativeRows,
+    /// Expected reward and first cost, side by side.
+    means: Vec<[f64; 2]>, // [H, S, A]
 }
 
 impl<'m> TabularEnvironment<'m> {
     /// An environment that behaves as the model says.
     pub fn new(model: &'m ConstrainedMdp) -> Result<Self> {
+        let shape = model.shape();
+        let mut means = zeros("means [H, S, A]", shape.triples())?;
+        for (row, means) in means.iter_mut().enumerate() {
+            let (step, pair) = (row / shape.pairs(), row % shape.pairs());
+            *means = [
+                model.reward().at(step, pair),
+                model.costs()[0].at(step, pair),
+            ];
+        }
         Ok(Self {
             model,
+            means,
             first: CumulativeRows::of_distribution(model.initial().data())?,
             next: CumulativeRows::of_kernel(model)?,
         })
@@ -36,16 +48,9 @@ impl<'m> TabularEnvironment<'m> {
             actions,
             noise,
         } = streams;
-        let choose = |step, state| {
+        self.play((states, noise), seen, |step, state| {
             let choices = policy.row(step, state).iter().copied().enumerate();
             draw(choices, actions.next_uniform())
-        };
-        vectorised(Play {
-            environment: self,
-            states,
-            noise,
-            seen,
-            choose,
         });
     }
 
@@ -57,69 +62,114 @@ impl<'m> TabularEnvironment<'m> {
         streams: &mut Streams,
         seen: &mut Trajectory,
     ) {
+        self.rollout_choosing(streams, seen, |step, state| actions.at(step, state));
+    }
+
+    /// The same for actions that are kept in another way.
+    #[inline(always)]
+    pub(crate) fn rollout_choosing(
+        &self,
+        streams: &mut Streams,
+        seen: &mut Trajectory,
+        choose: impl FnMut(usize, usize) -> usize,
+    ) {
+        self.play((&mut streams.states, &mut streams.noise), seen, choose);
+    }
+
+    /// The loop is compiled for each kind of noise, so that the short ones do not carry the long ones.
+    #[inline(always)]
+    fn play(
+        &self,
+        streams: (&mut UniformStream, &mut UniformStream),
+        seen: &mut Trajectory,
+        choose: impl FnMut(usize, usize) -> usize,
+    ) {
+        match self.model.noise() {
+            ObservationNoise::Deterministic => {
+                self.play_observing(streams, seen, choose, |mean, _| mean);
+            }
+            ObservationNoise::Bernoulli => {
+                self.play_observing(streams, seen, choose, |mean, stream| {
+                    f64::from(stream.next_uniform() < mean)
+                });
+            }
+            ObservationNoise::Gaussian(normal) => {
+                self.play_observing(streams, seen, choose, |mean, stream| {
+                    let standard: f64 = StandardNormal.sample(stream.generator());
+                    mean + normal.sigma() * standard
+                });
+            }
+            ObservationNoise::Uniform(uniform) => {
+                self.play_observing(streams, seen, choose, |mean, stream| {
+                    mean + uniform.half_width() * (2.0 * stream.next_uniform() - 1.0)
+                });
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn play_observing(
+        &self,
+        (states, noise): (&mut UniformStream, &mut UniformStream),
+        seen: &mut Trajectory,
+        choose: impl FnMut(usize, usize) -> usize,
+        observe: impl Fn(f64, &mut UniformStream) -> f64,
+    ) {
         vectorised(Play {
             environment: self,
-            states: &mut streams.states,
-            noise: &mut streams.noise,
+            states,
+            noise,
             seen,
-            choose: |step, state| actions.at(step, state),
+            choose,
+            observe,
         });
     }
 }
 
-/// One episode; `choose` is asked for the action at each (step, state).
-struct Play<'a, 'm, F> {
+/// One episode; `choose` is asked for the action at each (step, state), `observe` for an observation of a
+/// quantity with a given mean.
+struct Play<'a, 'm, F, G> {
     environment: &'a TabularEnvironment<'m>,
     states: &'a mut UniformStream,
     noise: &'a mut UniformStream,
     seen: &'a mut Trajectory,
     choose: F,
+    observe: G,
 }
 
-impl<F: FnMut(usize, usize) -> usize> Job for Play<'_, '_, F> {
+impl<F, G> Job for Play<'_, '_, F, G>
+where
+    F: FnMut(usize, usize) -> usize,
+    G: Fn(f64, &mut UniformStream) -> f64,
+{
     type Output = ();
 
     #[inline(always)]
     fn run(mut self) {
-        let (model, seen) = (self.environment.model, self.seen);
-        let (shape, noise) = (model.shape(), model.noise());
-        let horizon = shape.horizon();
+        let (model, seen, observe) = (self.environment.model, self.seen, self.observe);
+        let (shape, horizon) = (model.shape(), model.shape().horizon());
+        let (means, other_costs) = (&self.environment.means, &model.costs()[1..]);
+        let (first_costs, seen_costs) = seen.costs.split_at_mut(horizon);
         let mut state = self
             .environment
             .first
             .draw(0, 0, self.states.next_uniform());
         let places = seen.states[..horizon].iter_mut().zip(&mut seen.actions);
-        let observed = places.zip(&mut seen.rewards).enumerate();
-        for (step, ((seen_state, seen_action), seen_reward)) in observed {
+        let numbers = seen.rewards.iter_mut().zip(first_costs);
+        for (step, (place, number)) in places.zip(numbers).enumerate() {
             let action = (self.choose)(step, state);
             let pair = shape.pair(state, action);
-            *seen_state = state as u32;
-            *seen_action = action as u32;
-            *seen_reward = observe(noise, model.reward().at(step, pair), self.noise);
-            for (constraint, cost) in model.costs().iter().enumerate() {
-                let observed = observe(noise, cost.at(step, pair), self.noise);
-                seen.costs[constraint * horizon + step] = observed;
+            (*place.0, *place.1) = (state as u32, action as u32);
+            let [reward, cost] = means[step * shape.pairs() + pair];
+            *number.0 = observe(reward, self.noise);
+            *number.1 = observe(cost, self.noise);
+            for (constraint, cost) in other_costs.iter().enumerate() {
+                seen_costs[constraint * horizon + step] = observe(cost.at(step, pair), self.noise);
             }
             if step + 1 < horizon {
                 let uniform = self.states.next_uniform();
                 state = self.environment.next.draw(step, pair, uniform);
             }
-        }
-    }
-}
-
-/// An observation of a quantity with this mean.
-#[inline(always)]
-fn observe(noise: ObservationNoise, mean: f64, stream: &mut UniformStream) -> f64 {
-    match noise {
-        ObservationNoise::Deterministic => mean,
-        ObservationNoise::Bernoulli => f64::from(stream.next_uniform() < mean),
-        ObservationNoise::Gaussian(normal) => {
-            let standard: f64 = StandardNormal.sample(stream.generator());
-            mean + normal.sigma() * standard
-        }
-        ObservationNoise::Uniform(uniform) => {
-            mean + uniform.half_width() * (2.0 * stream.next_uniform() - 1.0)
         }
     }
 }
