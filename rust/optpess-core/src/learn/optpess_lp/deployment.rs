@@ -7,7 +7,7 @@ use crate::plan::{Certificate, certified};
 use crate::policy::MarkovPolicy;
 
 impl OptPessLp {
-    /// The first half of [`next_policy`](crate::learn::Learner::next_policy) for a planner outside the core: deploys pi0 if the
+    /// The first half of [`crate::learn::Learner::next_policy`] for a planner outside the core: deploys pi0 if the
     /// gate is shut, else waits for [`OptPessLp::deploy`].
     pub fn assess(&mut self) -> Result<Option<Deployment>> {
         self.turn.check_plan()?;
