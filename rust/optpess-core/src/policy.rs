@@ -203,12 +203,12 @@ impl MarkovPolicy {
 pub struct Actions<'a> {
     data: &'a [u32], // [H, stride]
     stride: usize,
-    changed: &'a [u32],
+    changed: &'a [[u32; 2]],
 }
 
 impl<'a> Actions<'a> {
-    /// Actions of |S| states each `stride` numbers apart, and the places in `data` that changed.
-    pub(crate) fn new(data: &'a [u32], stride: usize, changed: &'a [u32]) -> Self {
+    /// Actions of steps that are `stride` numbers apart, and each (step, state) that changed.
+    pub(crate) fn new(data: &'a [u32], stride: usize, changed: &'a [[u32; 2]]) -> Self {
         Self {
             data,
             stride,
@@ -226,8 +226,8 @@ impl<'a> Actions<'a> {
     /// The (step, state) at which the action is another one than in the episode before.
     #[inline(always)]
     pub fn changed(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let places = self.changed.iter().map(|&place| place as usize);
-        places.map(|place| (place / self.stride, place % self.stride))
+        let places = self.changed.iter();
+        places.map(|&[step, state]| (step as usize, state as usize))
     }
 }
 

@@ -24,8 +24,17 @@ pub struct Estimates {
     costs: Vec<f64>,       // [H, S, A]
     kernel: EmpiricalKernel,
     /// Rows counted since their averages were last renewed, each once.
-    dirty: Vec<u32>, // [at most H S A]
+    dirty: Vec<Place>, // [at most H S A]
     is_dirty: Vec<bool>, // [H, S, A]
+}
+
+/// A row and where it is, so that nobody has to divide to find out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Place {
+    row: u32,
+    step: u32,
+    state: u32,
+    action: u32,
 }
 
 impl Estimates {
@@ -114,7 +123,12 @@ impl Estimates {
             self.cost_sums[row] += seen.costs[step];
             if !self.is_dirty[row] {
                 self.is_dirty[row] = true;
-                self.dirty.push(row as u32);
+                self.dirty.push(Place {
+                    row: row as u32,
+                    step: step as u32,
+                    state: seen.states[step],
+                    action: seen.actions[step],
+                });
             }
         }
         Ok(())
@@ -131,8 +145,10 @@ impl Estimates {
     }
 
     #[inline(always)]
-    fn renew_row(&mut self, row: usize) -> ChangedRow<'_> {
-        let (step, pair) = (row / self.shape.pairs(), row % self.shape.pairs());
+    fn renew_row(&mut self, place: Place) -> ChangedRow<'_> {
+        let (row, step) = (place.row as usize, place.step as usize);
+        let (state, action) = (place.state as usize, place.action as usize);
+        let pair = self.shape.pair(state, action);
         let visits = self.visits[row];
         let count = f64::from(visits);
         self.rewards[row] = self.reward_sums[row] / count;
@@ -144,8 +160,8 @@ impl Estimates {
         }
         ChangedRow {
             step,
-            state: pair / self.shape.num_actions(),
-            action: pair % self.shape.num_actions(),
+            state,
+            action,
             pair,
             visits,
             reward: self.rewards[row],
@@ -166,9 +182,9 @@ impl<F: FnMut(ChangedRow<'_>)> Job for Renewal<'_, F> {
     #[inline(always)]
     fn run(mut self) {
         for index in 0..self.estimates.dirty.len() {
-            let row = self.estimates.dirty[index] as usize;
-            self.estimates.is_dirty[row] = false;
-            (self.changed)(self.estimates.renew_row(row));
+            let place = self.estimates.dirty[index];
+            self.estimates.is_dirty[place.row as usize] = false;
+            (self.changed)(self.estimates.renew_row(place));
         }
         self.estimates.dirty.clear();
     }

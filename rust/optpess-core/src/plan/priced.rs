@@ -27,9 +27,10 @@ pub(crate) struct PairData<'a> {
 pub(crate) struct PricedPlanner {
     shape: Shape,
     board: Board,
-    found: Vec<u32>,   // [H, padded], what the last induction chose
-    kept: Vec<u32>,    // [H, padded], the policy kept
-    changed: Vec<u32>, // [H, padded], the places at which the last induction changed it
+    found: Vec<u32>, // [H, padded], what the last induction chose
+    kept: Vec<u32>,  // [H, padded], the policy kept
+    /// Each (step, state) at which the last induction changed it; room for one more than there are.
+    changed: Vec<[u32; 2]>,
     num_changed: usize,
     followed: Followed<1>,
     /// Whether `followed` is up to date; as long as no cost is positive nobody asks it.
@@ -51,7 +52,7 @@ impl PricedPlanner {
             shape,
             found: zeros("actions [H, S]", places)?,
             kept: zeros("actions [H, S]", places)?,
-            changed: zeros("changed actions [H, S]", places)?,
+            changed: zeros("changed actions [H, S]", places + 1)?,
             num_changed: 0,
             followed: Followed::new(shape, list_width)?,
             following: false,
@@ -93,7 +94,9 @@ impl PricedPlanner {
     #[inline(always)]
     pub(crate) fn best_for(&mut self, price: f64) -> bool {
         self.board.best_for(price, &mut self.found);
-        self.num_changed = places_that_differ(&self.found, &self.kept, &mut self.changed);
+        let padded = self.board.padded_states();
+        let policies = (&self.found[..], &self.kept[..]);
+        self.num_changed = places_that_differ(policies, padded, &mut self.changed);
         std::mem::swap(&mut self.found, &mut self.kept);
         if self.following {
             let (board, followed) = (&self.board, &mut self.followed);
@@ -143,14 +146,21 @@ fn follow(board: &Board, followed: &mut Followed<1>, step: usize, state: usize, 
     }
 }
 
-/// Writes the places at which two lists of one length differ into `places`, and returns how many there
-/// are. Which places they are is hard to predict, so no branch depends on it.
+/// Writes each (step, state) at which two policies `[H, padded]` differ into `places`, and returns how many
+/// there are. Which ones they are is hard to predict, so no branch depends on it.
 #[inline(always)]
-fn places_that_differ(first: &[u32], second: &[u32], places: &mut [u32]) -> usize {
+fn places_that_differ(
+    (first, second): (&[u32], &[u32]),
+    padded: usize,
+    places: &mut [[u32; 2]],
+) -> usize {
     let mut count = 0;
-    for (place, (a, b)) in first.iter().zip(second).enumerate() {
-        places[count] = place as u32;
-        count += usize::from(a != b);
+    let steps = first.chunks_exact(padded).zip(second.chunks_exact(padded));
+    for (step, (first, second)) in steps.enumerate() {
+        for (state, (a, b)) in first.iter().zip(second).enumerate() {
+            places[count] = [step as u32, state as u32];
+            count += usize::from(a != b);
+        }
     }
     count
 }
