@@ -18,7 +18,7 @@ BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-calls bench-instructions bench-plots billion experiments clean tools peers
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-calls bench-instructions bench-plots billion experiments comparison clean tools peers
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -88,6 +88,9 @@ billion: build ## 10^9 episodes of OptPess-PrimalDual on the pair (about 10 min)
 
 experiments: build ## the runs of docs/learning.md at the paper's constants (30 min)
 	$(BIN)/python experiments/theorem_constants.py
+
+comparison: build ## the tables and pictures of docs/comparison.md (20 min)
+	$(BIN)/python experiments/comparison.py
 
 clean: ## remove everything the tasks produced (1 s)
 	rm -rf target $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -8,6 +8,7 @@ from optpess._core import (
     Transitions,
     backward_induction,
     evaluate,
+    extended_induction,
     mix_policies,
     occupancy,
     policy_from_occupancy,
@@ -26,6 +27,7 @@ from optpess.exceptions import (
     ProtocolError,
     SolverError,
 )
+from optpess.extended import ExtendedPlan, solve_extended
 from optpess.learners import Deployment, OptPessLP, OptPessPrimalDual
 from optpess.model import CMDP, Shape
 from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
@@ -33,7 +35,9 @@ from optpess.peers import (
     CUCRL,
     OPDOP,
     AlwaysBaseline,
+    OptCMDP,
     OptCMDPBonus,
+    OptDualCMDP,
     OptPrimalDualCMDP,
     UnconstrainedOptimistic,
 )
@@ -72,13 +76,16 @@ __all__ = [
     "Deployment",
     "Deterministic",
     "Endpoint",
+    "ExtendedPlan",
     "Forecast",
     "Frontier",
     "Gaussian",
     "InfeasibleError",
     "InvalidInputError",
     "NoSafetyMarginError",
+    "OptCMDP",
     "OptCMDPBonus",
+    "OptDualCMDP",
     "OptPessError",
     "OptPessLP",
     "OptPessPrimalDual",
@@ -101,6 +108,7 @@ __all__ = [
     "backward_induction",
     "compare",
     "evaluate",
+    "extended_induction",
     "forecast",
     "frontier",
     "load_run",
@@ -110,6 +118,7 @@ __all__ = [
     "sample",
     "simulate",
     "solve",
+    "solve_extended",
     "solve_least_cost",
     "solve_signals",
     "solve_unconstrained",

@@ -15,16 +15,18 @@ __all__ = [
     "cucrl",
     "error_kinds",
     "evaluate",
+    "extended_induction",
     "extreme_actions",
     "frontier_vertices",
     "lagrangian_plan",
+    "margin_learner",
     "mix_policies",
     "occupancy",
-    "peer_learner",
     "policy_from_occupancy",
     "recorded_episodes",
     "sample",
     "simulate_learner",
+    "solve_extended",
     "solve_parametric",
     "state_values",
     "tightening_horizon",
@@ -99,6 +101,12 @@ def value_difference(
 def backward_induction(
     signal: Any, transitions: Any, *, horizon: int | None = None
 ) -> tuple[_Floats, _Floats]: ...
+def extended_induction(
+    signal: Any, transitions: Any, radius: Any
+) -> tuple[_Floats, _Floats, _Floats]: ...
+def solve_extended(
+    reward: Any, cost: Any, transitions: Any, radius: Any, initial: Any, limit: float
+) -> dict[str, Any]: ...
 def sample(
     model: Model, policy: Any, num_episodes: int, *, seed: int = 0, replicate: int = 0
 ) -> tuple[_Integers, _Integers, _Floats, _Floats]: ...
@@ -129,16 +137,6 @@ class Learner:
         failure_probability: float,
         factor: float | None,
     ) -> Learner: ...
-    @staticmethod
-    def optpess_primal_dual(
-        sizes: tuple[int, ...],
-        initial: Any,
-        cost_limit: float,
-        safe_cost: float,
-        num_episodes: int,
-        failure_probability: float,
-        factor: float | None,
-    ) -> Learner: ...
     def next_policy(self) -> dict[str, Any]: ...
     def assess(self) -> dict[str, Any] | None: ...
     def deploy(self, policy: Any) -> dict[str, Any]: ...
@@ -165,7 +163,7 @@ class Learner:
     @property
     def promise(self) -> str | None: ...
 
-def peer_learner(
+def margin_learner(
     algorithm: str,
     sizes: tuple[int, ...],
     initial: Any,

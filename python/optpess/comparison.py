@@ -22,6 +22,7 @@ __all__ = ["Comparison", "compare"]
 
 _COLUMNS = {
     "learner": "learner",
+    "confidence": "confidence",
     "regret": "regret",
     "weak_violation": "weak violation",
     "strong_violation": "strong violation",
@@ -29,7 +30,9 @@ _COLUMNS = {
     "worst_violation": "worst violation",
     "microseconds": "us per episode",
     "guarantee": "guarantee",
-    "growth_exponent": "growth exponent",
+    "growth_exponent": "regret exponent",
+    "weak_exponent": "weak exponent",
+    "strong_exponent": "strong exponent",
 }
 
 
@@ -40,25 +43,26 @@ class Comparison:
     runs: dict[str, Run]
     """One run a learner, by name."""
     seconds: dict[str, float]
-    """How long each run took on one thread, all replicates together."""
+    """Processor time of each run, on one thread, all replicates together."""
 
     @property
     def table(self) -> list[dict[str, Any]]:
         """One row a learner, at the last episode.
 
-        Means over replicates of ``regret``, ``weak_violation``, ``strong_violation`` and
-        ``violating_episodes``; the largest ``worst_violation`` of any replicate; ``microseconds`` an
-        episode on one thread; the ``guarantee``, or None; and ``growth_exponent``: median, least and
-        largest over replicates of the slope of log(regret) against log(episodes) over the last decade,
-        NaN where a regret is not positive.
+        The rule of ``confidence``, as given; means over replicates of ``regret``, ``weak_violation``,
+        ``strong_violation`` and ``violating_episodes``; the largest ``worst_violation`` of any
+        replicate; ``microseconds`` of processor time an episode; the ``guarantee``, or None; and
+        exponents: median, least and largest over replicates of the slope of the logarithm against
+        log(episodes) over the last decade, of the regret (``growth_exponent``) and of both violations
+        (``weak_exponent``, ``strong_exponent``), NaN where some replicate's curve is not positive.
         """
         return [self._row(name, run) for name, run in self.runs.items()]
 
     def _row(self, name: str, run: Run) -> dict[str, Any]:
         episodes = int(run.episodes[-1]) * len(run.replicates)
-        slopes = run.growth_exponent()
         return {
             "learner": name,
+            "confidence": run.parameters.get("confidence"),
             "regret": float(run.reward_regret[:, -1].mean()),
             "weak_violation": float(run.weak_violation[:, -1].mean()),
             "strong_violation": float(run.strong_violation[:, -1].mean()),
@@ -66,7 +70,9 @@ class Comparison:
             "worst_violation": float(run.worst_violation.max()),
             "microseconds": 1e6 * self.seconds[name] / episodes,
             "guarantee": run.guarantee,
-            "growth_exponent": (float(np.median(slopes)), float(slopes.min()), float(slopes.max())),
+            "growth_exponent": _spread(run, "reward_regret"),
+            "weak_exponent": _spread(run, "weak_violation"),
+            "strong_exponent": _spread(run, "strong_violation"),
         }
 
     def to_markdown(self) -> str:
@@ -124,12 +130,18 @@ def compare(
         raise InvalidInputError("learners is empty; there is nothing to compare")
     runs, seconds = {}, {}
     for name, learner in learners.items():
-        start = time.perf_counter()
+        start = time.process_time()
         runs[name] = simulate(
             model, learner, replicates=replicates, seed=seed, threads=1, progress=progress
         )
-        seconds[name] = time.perf_counter() - start
+        seconds[name] = time.process_time() - start
     return Comparison(runs, seconds)
+
+
+def _spread(run: Run, curve: str) -> tuple[float, float, float]:
+    """Median, least and largest exponent over replicates."""
+    slopes = run.growth_exponent(of=curve)
+    return float(np.median(slopes)), float(slopes.min()), float(slopes.max())
 
 
 def _shown(value: Any) -> str:

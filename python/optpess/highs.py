@@ -23,7 +23,16 @@ import numpy.typing as npt
 from optpess import _core
 from optpess.exceptions import InvalidInputError, SolverError
 
-__all__ = ["OccupancyLP", "OccupancySolution", "new_solver"]
+__all__ = [
+    "LinearProgram",
+    "Matrix",
+    "OccupancyLP",
+    "OccupancySolution",
+    "check_finite",
+    "flow_bounds",
+    "new_solver",
+    "size_of",
+]
 
 FloatArray = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.int32]
@@ -49,52 +58,48 @@ def new_solver(**options: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class OccupancySolution:
-    """An optimal occupancy, or None if the constraints cannot be met."""
+class Matrix:
+    """A sparse matrix by columns, as HiGHS takes it."""
 
-    occupancy: FloatArray  # [H, S, A]
-    multipliers: FloatArray  # [M], not negative
+    starts: IndexArray  # [columns + 1]
+    rows: IndexArray
+    values: FloatArray
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """What a linear program came to."""
+
+    columns: FloatArray
+    row_duals: FloatArray
     started_warm: bool
 
 
-class OccupancyLP:
-    """The linear program of one shape and number of constraints, solved again and again: each solve
-    starts from the basis of the one before.
-    """
+class LinearProgram:
+    """Programs of one shape, solved again and again: each starts from the basis of the one before."""
 
-    def __init__(self, horizon: int, num_states: int, num_actions: int, num_constraints: int) -> None:
-        self._shape = (horizon, num_states, num_actions)
-        self._num_constraints = num_constraints
+    def __init__(self) -> None:
         self._highspy, self._solver = new_solver()
         self._basis: Any = None
+        self.infinity: float = self._highspy.kHighsInf
 
     def forget(self) -> None:
         """Makes the next solve start from scratch."""
         self._basis = None
 
-    def solve(
+    def maximise(
         self,
-        transitions: _core.Transitions,
-        reward: FloatArray,
-        costs: FloatArray,
-        limits: FloatArray,
-        initial: FloatArray,
+        objective: FloatArray,
+        matrix: Matrix,
+        row_bounds: tuple[FloatArray, FloatArray],
         *,
         time_limit: float | None = None,
-    ) -> OccupancySolution | None:
-        """Solves for reward ``[H, S, A]``, costs ``[M, H, S, A]`` and limits ``[M]``; None if no
-        policy meets the limits.
+    ) -> Optimum | None:
+        """The maximum over columns that are not negative; None if there are none within the bounds.
+
+        Row duals are those of the minimisation of the negated objective.
         """
-        for name, array in {"reward": reward, "costs": costs, "cost_limit": limits}.items():
-            if not np.isfinite(array).all():
-                raise InvalidInputError(
-                    f"{name} has entries that are not finite; HiGHS needs finite ones"
-                )
-        reward_scale = _size(reward)
-        cost_scales = np.array([_size(cost) for cost in costs])
-        started_warm = self._pass_model(
-            transitions, reward / reward_scale, costs, cost_scales, limits, initial
-        )
+        started_warm = self._pass_model(objective, matrix, row_bounds)
         if time_limit is not None:  # HiGHS counts over the life of the object
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
         statuses = self._highspy.HighsModelStatus
@@ -113,12 +118,8 @@ class OccupancyLP:
             raise SolverError(f"HiGHS stopped with the status {name!r} instead of an optimum")
         solution = self._solver.getSolution()
         self._basis = self._solver.getBasis()
-        duals = np.asarray(solution.row_dual)[-self._num_constraints :]
-        return OccupancySolution(
-            occupancy=np.maximum(np.asarray(solution.col_value), 0.0).reshape(self._shape),
-            multipliers=np.maximum(-duals * reward_scale / cost_scales, 0.0),
-            started_warm=started_warm,
-        )
+        columns = np.maximum(np.asarray(solution.col_value), 0.0)
+        return Optimum(columns, np.asarray(solution.row_dual), started_warm)
 
     def _run_without_presolve(self) -> Any:
         self._solver.clearSolver()
@@ -128,36 +129,23 @@ class OccupancyLP:
         return self._solver.getModelStatus()
 
     def _pass_model(
-        self,
-        transitions: _core.Transitions,
-        unit_reward: FloatArray,
-        costs: FloatArray,
-        cost_scales: FloatArray,
-        limits: FloatArray,
-        initial: FloatArray,
+        self, objective: FloatArray, matrix: Matrix, row_bounds: tuple[FloatArray, FloatArray]
     ) -> bool:
-        horizon, num_states, _ = self._shape
-        unit_costs = (costs / cost_scales[:, None, None, None]).reshape(self._num_constraints, -1)
-        starts, rows, values = _columns(transitions, self._shape, unit_costs)
-        num_columns, num_flows = unit_reward.size, horizon * num_states
-        flows = np.zeros(num_flows)
-        flows[:num_states] = initial
-        minus_infinity = np.full(self._num_constraints, -self._highspy.kHighsInf)
+        num_columns = objective.size
         status = self._solver.passModel(
             num_columns,
-            num_flows + self._num_constraints,
-            values.size,
+            row_bounds[0].size,
+            matrix.values.size,
             int(self._highspy.MatrixFormat.kColwise),
             int(self._highspy.ObjSense.kMinimize),
             0.0,
-            -unit_reward.ravel(),
+            -objective,
             np.zeros(num_columns),
-            np.full(num_columns, self._highspy.kHighsInf),
-            np.r_[flows, minus_infinity],
-            np.r_[flows, limits / cost_scales],
-            starts,
-            rows,
-            values,
+            np.full(num_columns, self.infinity),
+            *row_bounds,
+            matrix.starts,
+            matrix.rows,
+            matrix.values,
             np.zeros(num_columns, dtype=np.int32),  # an empty array would be read out of bounds
         )
         if status == self._highspy.HighsStatus.kError:
@@ -167,14 +155,82 @@ class OccupancyLP:
         return bool(self._solver.setBasis(self._basis) == self._highspy.HighsStatus.kOk)
 
 
-def _size(array: FloatArray) -> float:
+@dataclass(frozen=True)
+class OccupancySolution:
+    """An optimal occupancy, or None if the constraints cannot be met."""
+
+    occupancy: FloatArray  # [H, S, A]
+    multipliers: FloatArray  # [M], not negative
+    started_warm: bool
+
+
+class OccupancyLP:
+    """The linear program of one shape and number of constraints."""
+
+    def __init__(self, horizon: int, num_states: int, num_actions: int, num_constraints: int) -> None:
+        self._shape = (horizon, num_states, num_actions)
+        self._num_constraints = num_constraints
+        self._program = LinearProgram()
+
+    def forget(self) -> None:
+        """Makes the next solve start from scratch."""
+        self._program.forget()
+
+    def solve(
+        self,
+        transitions: _core.Transitions,
+        reward: FloatArray,
+        costs: FloatArray,
+        limits: FloatArray,
+        initial: FloatArray,
+        *,
+        time_limit: float | None = None,
+    ) -> OccupancySolution | None:
+        """Solves for reward ``[H, S, A]``, costs ``[M, H, S, A]`` and limits ``[M]``; None if no
+        policy meets the limits.
+        """
+        check_finite(reward=reward, costs=costs, cost_limit=limits)
+        reward_scale = size_of(reward)
+        cost_scales = np.array([size_of(cost) for cost in costs])
+        unit_costs = (costs / cost_scales[:, None, None, None]).reshape(self._num_constraints, -1)
+        flows = flow_bounds(self._shape, initial)
+        unlimited = np.full(self._num_constraints, -self._program.infinity)
+        optimum = self._program.maximise(
+            (reward / reward_scale).ravel(),
+            _matrix(transitions, self._shape, unit_costs),
+            (np.r_[flows, unlimited], np.r_[flows, limits / cost_scales]),
+            time_limit=time_limit,
+        )
+        if optimum is None:
+            return None
+        duals = optimum.row_duals[-self._num_constraints :]
+        return OccupancySolution(
+            occupancy=optimum.columns.reshape(self._shape),
+            multipliers=np.maximum(-duals * reward_scale / cost_scales, 0.0),
+            started_warm=optimum.started_warm,
+        )
+
+
+def check_finite(**arrays: FloatArray | float) -> None:
+    """Refuses what HiGHS would accept without a word."""
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise InvalidInputError(f"{name} has entries that are not finite; HiGHS needs finite ones")
+
+
+def flow_bounds(shape: tuple[int, int, int], initial: FloatArray) -> FloatArray:
+    """What enters each (h, s) from outside: mu at the first step, nothing later."""
+    flows = np.zeros(shape[0] * shape[1])
+    flows[: shape[1]] = initial
+    return flows
+
+
+def size_of(array: FloatArray) -> float:
     """The largest absolute value, or 1 for a table of zeros."""
     return float(np.abs(array).max()) or 1.0
 
 
-def _columns(
-    transitions: _core.Transitions, shape: tuple[int, int, int], costs: FloatArray
-) -> tuple[IndexArray, IndexArray, FloatArray]:
+def _matrix(transitions: _core.Transitions, shape: tuple[int, int, int], costs: FloatArray) -> Matrix:
     """The matrix by columns (h, s, a): +1 in the flow row of (h, s), -P_h(s'|s,a) in those of
     (h + 1, s'), and the costs in the last rows.
     """
@@ -199,7 +255,7 @@ def _columns(
     step = owner // (num_states * num_actions)
     rows[position] = (step + 1) * num_states + successors
     values[position] = -probabilities
-    return starts.astype(np.int32), rows, values
+    return Matrix(starts.astype(np.int32), rows, values)
 
 
 def _rows(

@@ -27,9 +27,13 @@ __all__ = [
     "DeploymentCertificate",
     "Estimates",
     "Learner",
+    "MarginLearner",
     "OptPessLP",
     "OptPessPrimalDual",
     "Signals",
+    "check_baseline",
+    "input_line",
+    "terms_of",
 ]
 
 FloatArray = npt.NDArray[np.float64]
@@ -61,8 +65,8 @@ class Deployment:
     """``[H, S, A]``."""
     source: str
     """``"Baseline"``, ``"BaselineEstimation"``, ``"PessimisticSet"``, ``"Lagrangian"``; and, of the
-    learners compared with, ``"Optimistic"``, ``"LeastCost"``, ``"MirrorAscent"`` or
-    ``"KnownTransitions"``."""
+    learners compared with, ``"Optimistic"``, ``"Plausible"``, ``"PlausibleLagrangian"``,
+    ``"LeastCost"``, ``"MirrorAscent"`` or ``"KnownTransitions"``."""
     certificate: DeploymentCertificate | None
     """For policies of the pessimistic set."""
     optimistic_reward: float
@@ -228,17 +232,15 @@ class OptPessLP(Learner):
         confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
         engine: Literal["parametric", "highs"] = "parametric",
     ) -> None:
-        if np.shape(baseline.policy) != tuple(shape):
-            raise InvalidInputError(
-                f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"
-            )
+        check_baseline(baseline, shape)
         if engine not in ("parametric", "highs"):
             raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
+        safe_cost = None if baseline.margin is None else float(baseline.margin.safe_cost)
         self._inner = _core.Learner.optpess_lp(
             initial,
             baseline.policy,
             baseline.cost_limit,
-            None if baseline.margin is None else float(baseline.margin.safe_cost),
+            safe_cost,
             baseline._radius._name(),
             num_episodes,
             failure_probability,
@@ -248,17 +250,12 @@ class OptPessLP(Learner):
         self._initial = np.array(initial, dtype=np.float64)
         self._baseline = np.array(baseline.policy, dtype=np.float64)
         self._program: OccupancyLP | None = None
-        self.parameters = {
-            "algorithm": "OptPess-LP",
-            "shape": [int(size) for size in shape],
-            "cost_limit": baseline.cost_limit,
-            "safe_cost": None if baseline.margin is None else float(baseline.margin.safe_cost),
-            "radius": None if baseline.margin is not None else repr(baseline._radius),
-            "num_episodes": int(num_episodes),
-            "failure_probability": float(failure_probability),
-            "confidence": repr(confidence),
-            "engine": engine,
-        }
+        self.parameters = (
+            input_line("OptPess-LP", shape, baseline.cost_limit, safe_cost, num_episodes)
+            | {"radius": None if baseline.margin is not None else repr(baseline._radius)}
+            | terms_of(failure_probability, confidence)
+            | {"engine": engine}
+        )
 
     @property
     def inductions(self) -> int:
@@ -299,7 +296,43 @@ class OptPessLP(Learner):
         return twin
 
 
-class OptPessPrimalDual(Learner):
+class MarginLearner(Learner):
+    """An algorithm that is told of no safe policy, only of a cost that some policy attains."""
+
+    _algorithm: tuple[str, str]  # in the core, in records
+
+    def __init__(
+        self,
+        *,
+        shape: tuple[int, int, int],
+        initial: npt.ArrayLike,
+        margin: SafetyMargin,
+        num_episodes: int,
+        failure_probability: float = 0.05,
+        confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
+    ) -> None:
+        name, shown = self._algorithm
+        self._inner = _core.margin_learner(
+            name,
+            tuple(shape),
+            initial,
+            float(margin.cost_limit),
+            float(margin.safe_cost),
+            num_episodes,
+            failure_probability,
+            confidence._factor(),
+        )
+        self.parameters = input_line(
+            shown, shape, margin.cost_limit, margin.safe_cost, num_episodes
+        ) | terms_of(failure_probability, confidence)
+
+    @property
+    def multiplier(self) -> float:
+        """lambda, the dual variable the next plan will use; 0 for algorithms without one."""
+        return self._inner.multiplier
+
+
+class OptPessPrimalDual(MarginLearner):
     """Algorithm 2: bounded violation with high probability, when only the cost of some safe policy is
     known.
 
@@ -321,39 +354,37 @@ class OptPessPrimalDual(Learner):
         BoundedViolation(probability=0.95)
     """
 
-    def __init__(
-        self,
-        *,
-        shape: tuple[int, int, int],
-        initial: npt.ArrayLike,
-        margin: SafetyMargin,
-        num_episodes: int,
-        failure_probability: float = 0.05,
-        confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
-    ) -> None:
-        self._inner = _core.Learner.optpess_primal_dual(
-            tuple(shape),
-            initial,
-            float(margin.cost_limit),
-            float(margin.safe_cost),
-            num_episodes,
-            failure_probability,
-            confidence._factor(),
-        )
-        self.parameters = {
-            "algorithm": "OptPess-PrimalDual",
-            "shape": [int(size) for size in shape],
-            "cost_limit": float(margin.cost_limit),
-            "safe_cost": float(margin.safe_cost),
-            "num_episodes": int(num_episodes),
-            "failure_probability": float(failure_probability),
-            "confidence": repr(confidence),
-        }
+    _algorithm = ("optpess-primaldual", "OptPess-PrimalDual")
 
-    @property
-    def multiplier(self) -> float:
-        """lambda, the dual variable the next plan will use."""
-        return self._inner.multiplier
+
+def check_baseline(baseline: SafeBaseline, shape: tuple[int, int, int]) -> None:
+    """Refuses a baseline of another shape than the learner's."""
+    if np.shape(baseline.policy) != tuple(shape):
+        raise InvalidInputError(
+            f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"
+        )
+
+
+def input_line(
+    algorithm: str,
+    shape: tuple[int, int, int],
+    cost_limit: float,
+    safe_cost: float | None,
+    num_episodes: int,
+) -> dict[str, Any]:
+    """What records keep of every learner."""
+    return {
+        "algorithm": algorithm,
+        "shape": [int(size) for size in shape],
+        "cost_limit": float(cost_limit),
+        "safe_cost": None if safe_cost is None else float(safe_cost),
+        "num_episodes": int(num_episodes),
+    }
+
+
+def terms_of(failure_probability: float, confidence: ConfidenceRule) -> dict[str, Any]:
+    """What records keep of a learner with radii."""
+    return {"failure_probability": float(failure_probability), "confidence": repr(confidence)}
 
 
 def _deployment(stored: dict[str, Any]) -> Deployment:

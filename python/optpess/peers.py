@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from optpess import _core
 from optpess.exceptions import InvalidInputError
-from optpess.learners import Learner
-from optpess.terms import ConfidenceRule, SafeBaseline, SafetyMargin, Theorem
+from optpess.learners import Learner, MarginLearner, check_baseline, input_line, terms_of
+from optpess.terms import ConfidenceRule, SafeBaseline, Theorem
 
 __all__ = [
     "CUCRL",
     "OPDOP",
     "AlwaysBaseline",
+    "OptCMDP",
     "OptCMDPBonus",
+    "OptDualCMDP",
     "OptPrimalDualCMDP",
     "PeerLearner",
     "UnconstrainedOptimistic",
@@ -71,10 +72,7 @@ class AlwaysBaseline(PeerLearner):
         baseline: SafeBaseline,
         num_episodes: int,
     ) -> None:
-        if np.shape(baseline.policy) != tuple(shape):
-            raise InvalidInputError(
-                f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"
-            )
+        check_baseline(baseline, shape)
         safe_cost = None if baseline.margin is None else float(baseline.margin.safe_cost)
         self._inner = _core.always_baseline(
             initial,
@@ -84,53 +82,16 @@ class AlwaysBaseline(PeerLearner):
             baseline._radius._name(),
             num_episodes,
         )
-        self.parameters = {
-            "algorithm": "always the baseline",
-            "shape": [int(size) for size in shape],
-            "cost_limit": baseline.cost_limit,
-            "safe_cost": safe_cost,
-            "num_episodes": int(num_episodes),
-        }
-
-
-class _MarginLearner(PeerLearner):
-    """An algorithm that is told of no safe policy, only of a cost that some policy attains."""
-
-    _algorithm: tuple[str, str]  # in the core, in records
-
-    def __init__(
-        self,
-        *,
-        shape: tuple[int, int, int],
-        initial: npt.ArrayLike,
-        margin: SafetyMargin,
-        num_episodes: int,
-        failure_probability: float = 0.05,
-        confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
-    ) -> None:
-        name, shown = self._algorithm
-        self._inner = _core.peer_learner(
-            name,
-            tuple(shape),
-            initial,
-            float(margin.cost_limit),
-            float(margin.safe_cost),
-            num_episodes,
-            failure_probability,
-            confidence._factor(),
+        self.parameters = input_line(
+            "always the baseline", shape, baseline.cost_limit, safe_cost, num_episodes
         )
-        self.parameters = {
-            "algorithm": shown,
-            "shape": [int(size) for size in shape],
-            "cost_limit": float(margin.cost_limit),
-            "safe_cost": float(margin.safe_cost),
-            "num_episodes": int(num_episodes),
-            "failure_probability": float(failure_probability),
-            "confidence": repr(confidence),
-        }
 
 
-class UnconstrainedOptimistic(_MarginLearner):
+class _MarginPeer(PeerLearner, MarginLearner):
+    """An algorithm of the comparison that is told of no safe policy."""
+
+
+class UnconstrainedOptimistic(_MarginPeer):
     """Optimism without a constraint: the end of the scale that only wants reward.
 
     Plays the best policy for the estimated reward plus the bonus of :class:`OptCMDPBonus` on the
@@ -158,7 +119,34 @@ class UnconstrainedOptimistic(_MarginLearner):
     _algorithm = ("unconstrained", "optimism without a constraint")
 
 
-class OptCMDPBonus(_MarginLearner):
+class OptCMDP(_MarginPeer):
+    """OptCMDP (Efroni, Mannor and Pirotta 2020): optimism in reward, cost and transitions.
+
+    Plays the policy of the best pair of a policy and a plausible kernel: the most optimistic reward
+    among pairs whose *optimistic* cost is within the limit, where a kernel is plausible if every
+    probability is within its radius of the estimate (:func:`solve_extended` is the same problem for
+    given arrays). A pair never visited may lead anywhere, also where :class:`Scaled` shrinks the radii.
+    Should even the least optimistic cost exceed the limit, which has probability at most delta at the
+    theorem's radii, it plays the policy of least cost, ``"LeastCost"``. Regret and strong violation
+    grow like sqrt(K).
+
+    Takes what :class:`UnconstrainedOptimistic` does, and respects the margin's limit.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> learner = op.OptCMDP(
+        ...     shape=model.shape, initial=model.initial, num_episodes=100,
+        ...     margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135))
+        >>> deployment = learner.next_policy()
+        >>> deployment.source, deployment.biased_cost <= 0.6, learner.guarantee
+        ('Plausible', True, None)
+    """
+
+    _algorithm = ("optcmdp", "OptCMDP")
+
+
+class OptCMDPBonus(_MarginPeer):
     """OptCMDP-bonus (Efroni, Mannor and Pirotta 2020): optimism in reward and cost, through bonuses.
 
     Plays the policy with the best optimistic reward among those whose *optimistic* cost is within
@@ -182,7 +170,29 @@ class OptCMDPBonus(_MarginLearner):
     _algorithm = ("optcmdp-bonus", "OptCMDP-bonus")
 
 
-class OptPrimalDualCMDP(_MarginLearner):
+class OptDualCMDP(_MarginPeer):
+    """OptDual-CMDP (Efroni, Mannor and Pirotta 2020): a price of cost on plausible kernels.
+
+    Plays the policy of the pair of a policy and a plausible kernel that is best for optimistic reward
+    less priced optimistic cost, and moves the price by that pair's excess over the limit. Plausible
+    kernels are those of :class:`OptCMDP`. Regret and weak violation grow like sqrt(K).
+
+    Takes what :class:`UnconstrainedOptimistic` does; the margin scales the steps of the price.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> learner = op.OptDualCMDP(
+        ...     shape=model.shape, initial=model.initial, num_episodes=100,
+        ...     margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135))
+        >>> learner.next_policy().source, learner.multiplier, learner.guarantee
+        ('PlausibleLagrangian', 0.0, None)
+    """
+
+    _algorithm = ("optdual-cmdp", "OptDual-CMDP")
+
+
+class OptPrimalDualCMDP(_MarginPeer):
     """OptPrimalDual-CMDP (Efroni, Mannor and Pirotta 2020): mirror ascent with a price of cost.
 
     Multiplies the policy by the exponential of its optimistic action values, reward less priced
@@ -203,7 +213,7 @@ class OptPrimalDualCMDP(_MarginLearner):
     _algorithm = ("optprimaldual-cmdp", "OptPrimalDual-CMDP")
 
 
-class OPDOP(_MarginLearner):
+class OPDOP(_MarginPeer):
     """OPDOP (Ding, Wei, Yang, Wang and Jovanovic 2021), for tables.
 
     As :class:`OptPrimalDualCMDP`, with averages over N + 1, another bonus and other steps, and a share
@@ -261,10 +271,7 @@ class CUCRL(PeerLearner):
         failure_probability: float = 0.05,
         confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
     ) -> None:
-        if np.shape(baseline.policy) != tuple(shape):
-            raise InvalidInputError(
-                f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"
-            )
+        check_baseline(baseline, shape)
         if baseline.margin is None:
             raise InvalidInputError("C-UCRL needs a baseline with a margin; its cost is not estimated")
         margin = baseline.margin
@@ -278,12 +285,6 @@ class CUCRL(PeerLearner):
             failure_probability,
             confidence._factor(),
         )
-        self.parameters = {
-            "algorithm": "C-UCRL (transitions known)",
-            "shape": [int(size) for size in shape],
-            "cost_limit": float(margin.cost_limit),
-            "safe_cost": float(margin.safe_cost),
-            "num_episodes": int(num_episodes),
-            "failure_probability": float(failure_probability),
-            "confidence": repr(confidence),
-        }
+        self.parameters = input_line(
+            "C-UCRL (transitions known)", shape, margin.cost_limit, margin.safe_cost, num_episodes
+        ) | terms_of(failure_probability, confidence)

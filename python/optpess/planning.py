@@ -12,7 +12,7 @@ from optpess.columns import solve_by_columns
 from optpess.exceptions import CertificateError, InfeasibleError, InvalidInputError
 from optpess.highs import OccupancyLP
 from optpess.model import CMDP, Shape
-from optpess.plans import Certificate, Endpoint, Frontier, Plan, Problem
+from optpess.plans import Certificate, Endpoint, Frontier, Plan, Problem, floats, limits_in
 
 __all__ = [
     "Certificate",
@@ -69,7 +69,7 @@ def solve(
         >>> round(plan.value * 96), round(plan.multipliers[0] * 6)
         (79, 7)
     """
-    limits = model.cost_limits if cost_limit is None else _limits(cost_limit, model.num_constraints)
+    limits = model.cost_limits if cost_limit is None else limits_in(cost_limit, model.num_constraints)
     if engine is None:
         engine = _default_engine(model)
     if engine == "columns":
@@ -104,8 +104,8 @@ def solve_signals(
         >>> round(op.solve_signals(reward, reward / 2, leaking, [1.0, 0.0], 3.0).value, 12)
         6.0
     """
-    reward = _floats("reward", reward)
-    costs = _floats("costs", costs)
+    reward = floats("reward", reward)
+    costs = floats("costs", costs)
     costs = costs[np.newaxis] if costs.ndim == reward.ndim else costs
     if reward.ndim != 3 or costs.ndim != 4 or costs.shape[1:] != reward.shape:
         raise InvalidInputError(
@@ -114,10 +114,10 @@ def solve_signals(
         )
     if not isinstance(transitions, _core.Transitions):
         transitions = _core.Transitions(transitions)
-    problem = Problem(Shape(*reward.shape), transitions, reward, costs, _floats("initial", initial))
+    problem = Problem(Shape(*reward.shape), transitions, reward, costs, floats("initial", initial))
     if engine is None:
         engine = "parametric" if len(costs) == 1 else "highs"
-    return _solve_problem(problem, _limits(cost_limit, len(costs)), engine, time_limit)
+    return _solve_problem(problem, limits_in(cost_limit, len(costs)), engine, time_limit)
 
 
 def solve_unconstrained(model: CMDP) -> Endpoint:
@@ -164,26 +164,6 @@ def _default_engine(model: CMDP) -> Engine:
     if model.num_constraints == 1:
         return "parametric"
     return "highs" if np.prod(model.shape) <= _LARGE else "columns"
-
-
-def _floats(name: str, values: npt.ArrayLike) -> FloatArray:
-    """An array of 64-bit floats; what has no faithful conversion is refused, not cut."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "fiub" or isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(
-            f"{name} holds elements of type {array.dtype} ({type(values).__name__}); "
-            "allowed are real numbers"
-        )
-    return array.astype(np.float64)
-
-
-def _limits(cost_limit: npt.ArrayLike, num_constraints: int) -> FloatArray:
-    limits = np.atleast_1d(_floats("cost_limit", cost_limit))
-    if limits.shape != (num_constraints,) or not np.isfinite(limits).all():
-        raise InvalidInputError(
-            f"cost_limit is {cost_limit!r}; it must be {num_constraints} finite number(s)"
-        )
-    return limits
 
 
 def _solve_problem(problem: Problem, limits: FloatArray, engine: str, time_limit: float | None) -> Plan:

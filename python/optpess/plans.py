@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess import _core
-from optpess.exceptions import InfeasibleError
+from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.model import CMDP, Shape
 
-__all__ = ["Certificate", "Endpoint", "Frontier", "Plan", "Problem"]
+__all__ = ["Certificate", "Endpoint", "Frontier", "Plan", "Problem", "floats", "limits_in"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -205,3 +205,24 @@ class Frontier:
         return (
             f"Frontier({len(self)} vertices, cost {low:.6g}..{high:.6g}, value {worst:.6g}..{best:.6g})"
         )
+
+
+def floats(name: str, values: npt.ArrayLike) -> FloatArray:
+    """An array of 64-bit floats; what has no faithful conversion is refused, not cut."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiub" or isinstance(values, np.ma.MaskedArray):
+        raise InvalidInputError(
+            f"{name} holds elements of type {array.dtype} ({type(values).__name__}); "
+            "allowed are real numbers"
+        )
+    return array.astype(np.float64)
+
+
+def limits_in(cost_limit: npt.ArrayLike, num_constraints: int) -> FloatArray:
+    """One finite limit a constraint, ``[M]``."""
+    limits = np.atleast_1d(floats("cost_limit", cost_limit))
+    if limits.shape != (num_constraints,) or not np.isfinite(limits).all():
+        raise InvalidInputError(
+            f"cost_limit is {cost_limit!r}; it must be {num_constraints} finite number(s)"
+        )
+    return limits

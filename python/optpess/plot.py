@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import cycle
+from itertools import cycle, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_run", "plot_runs"]
 
-_COLOURS = ("#0b6e99", "#c4501b", "#4d7c0f", "#7c3aed", "#a16207", "#be185d", "#334155", "#0f766e")
+_COLOURS = ("#0b6e99", "#c4501b", "#65a30d", "#7c3aed", "#d4a017", "#be185d", "#1e293b", "#14b8a6")
+_DASHES = ("-", "--", ":")  # one for each round of the colours
+_MANY = 4  # more runs than this have their legend beside the panels
 _PANELS = (
     ("reward_regret", "regret of reward"),
     ("weak_violation", "weak violation"),
@@ -40,26 +42,32 @@ def plot_runs(runs: Mapping[str, Run]) -> Figure:
     panels = [panel for panel in _PANELS if panel[0] != "multiplier" or _any_multiplier(runs)]
     rows = 2 if len(panels) == 4 else 1
     columns = len(panels) // rows
-    figure = Figure(figsize=(5.4 * columns, 3.9 * rows), layout="constrained")
+    beside = len(runs) > _MANY
+    figure = Figure(figsize=(5.4 * columns + 2.2 * beside, 3.9 * rows), layout="constrained")
     axes: Any = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, (name, title) in zip(axes, panels, strict=True):
         _draw(axis, runs, name)
         axis.set(xscale="log", xlabel="episodes", title=title)
         axis.grid(visible=True, alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False)
+    if beside:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    else:
+        axes[0].legend(frameon=False)
     return figure
 
 
 def _draw(axis: Any, runs: Mapping[str, Run], name: str) -> None:
     """One panel: thin lines for replicates, a bold one for their median."""
     lowest = 0.0
-    for colour, (label, run) in zip(cycle(_COLOURS), runs.items(), strict=False):
+    styles = product(_DASHES, _COLOURS)
+    for (dashes, colour), (label, run) in zip(cycle(styles), runs.items(), strict=False):
         curves = getattr(run, name)
         if name == "multiplier" and not curves.any():
             continue  # an algorithm without a multiplier
         axis.plot(run.episodes, curves.T, color=colour, alpha=0.18, linewidth=0.8)
-        axis.plot(run.episodes, np.median(curves, axis=0), color=colour, linewidth=2, label=label)
+        middle = np.median(curves, axis=0)
+        axis.plot(run.episodes, middle, dashes, color=colour, linewidth=2, label=label)
         lowest = min(lowest, float(curves.min()))
     # The curves span decades, but a violation of exactly zero must be visible as such.
     axis.set_yscale("symlog", linthresh=1.0)

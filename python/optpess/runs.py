@@ -111,15 +111,20 @@ class Run:
     traces: tuple[Trace, ...] | None = field(default=None, repr=False)
     """One trace a replicate, if it was asked for; not saved."""
 
-    def growth_exponent(self, decades: float = 1.0) -> FloatArray:
-        """The slope of log(regret) against log(episodes) over the last decades, ``[R]``."""
+    def growth_exponent(self, decades: float = 1.0, of: str = "reward_regret") -> FloatArray:
+        """The slope of log(regret), or of the log of another curve, against log(episodes) over the last
+        decades, ``[R]``; NaN where the curve is not positive throughout.
+        """
+        if of not in _CURVES:
+            raise InvalidInputError(f"of is {of!r}; allowed are {', '.join(_CURVES)}")
         last = self.episodes >= self.episodes[-1] / 10**decades
         logs = np.log(self.episodes[last])
         centred = logs - logs.mean()
-        # Regrets that are not positive, and a single record point, have no slope: NaN.
+        curves = getattr(self, of)[:, last]
+        # A single record point has no slope either: NaN.
         with np.errstate(invalid="ignore", divide="ignore"):
-            regrets = np.log(self.reward_regret[:, last])
-            return np.asarray((regrets @ centred) / (centred @ centred))
+            slopes = (np.log(curves) @ centred) / (centred @ centred)
+        return np.where((curves > 0).all(axis=1), slopes, np.nan)
 
     def to_frame(self) -> Any:
         """The curves as a pandas DataFrame with one row a replicate and record point."""

@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
-use optpess_core::plan::{Parametric, Tradeoff};
+use optpess_core::plan::{Extended, ExtendedParametric, KernelBox, Parametric, Tradeoff};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 
@@ -70,4 +70,33 @@ fn a_solver_that_is_used_again_allocates_nothing() {
     let after = ALLOCATIONS.get();
     assert_eq!(solved, 3 * 2 * signals.len());
     assert_eq!(after - before, 0);
+}
+
+#[test]
+fn neither_does_one_that_chooses_the_kernel_too() {
+    let shape = Shape::new(4, 5, 2).unwrap();
+    let initial = InitialDistribution::new(5, vec![0.2; 5]).unwrap();
+    let rows = vec![0.2; shape.triples() * 5];
+    let signal = |phase: usize| {
+        let entry = |index: usize| 0.5 + 0.5 * ((index * 13 + phase) as f64).sin();
+        Signal::new("signal", shape, (0..shape.triples()).map(entry).collect()).unwrap()
+    };
+    let (reward, cost) = (signal(0), signal(2));
+    let sets: Vec<KernelBox> = (1..=9)
+        .map(|width| vec![0.02 * f64::from(width); rows.len()])
+        .map(|radius| KernelBox::around(shape, &rows, &radius).unwrap())
+        .collect();
+    let mut solver = ExtendedParametric::new(shape).unwrap();
+    let before = ALLOCATIONS.get();
+    for kernels in &sets {
+        let problem = Extended {
+            reward: &reward,
+            cost: &cost,
+            kernels,
+            initial: &initial,
+        };
+        assert!(solver.solve(&problem, 1.8).is_ok());
+        assert!(solver.solve(&problem, -1.0).is_err());
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
 }

@@ -28,7 +28,7 @@ const CORE_RANKS: [(&str, u8); 18] = [
 ];
 
 /// The same for the Python package, where `_core` is the compiled module.
-const PYTHON_RANKS: [(&str, u8); 18] = [
+const PYTHON_RANKS: [(&str, u8); 19] = [
     ("exceptions", 0),
     ("_core", 0),
     ("noise", 1),
@@ -39,6 +39,7 @@ const PYTHON_RANKS: [(&str, u8); 18] = [
     ("plans", 3),
     ("terms", 3),
     ("columns", 4),
+    ("extended", 4),
     ("learners", 4),
     ("peers", 5),
     ("planning", 5),

@@ -2,6 +2,7 @@
 
 mod architecture;
 mod errors;
+mod extended;
 mod golden;
 mod instances;
 mod learning;

@@ -70,7 +70,7 @@ fn all_points(problem: &Problem, kernel: &Kernel) -> Vec<(f64, f64)> {
 }
 
 /// The best reward of a mixture of two policies that costs at most `limit`: every pair is tried.
-fn best_by_force(points: &[(f64, f64)], limit: f64) -> f64 {
+pub fn best_by_force(points: &[(f64, f64)], limit: f64) -> f64 {
     let mut best = f64::NEG_INFINITY;
     for &(cost, reward) in points.iter().filter(|point| point.0 <= limit) {
         best = best.max(reward);
@@ -82,7 +82,7 @@ fn best_by_force(points: &[(f64, f64)], limit: f64) -> f64 {
     best
 }
 
-fn extremes(points: &[(f64, f64)]) -> (f64, f64) {
+pub fn extremes(points: &[(f64, f64)]) -> (f64, f64) {
     let costs = points.iter().map(|point| point.0);
     costs.fold((f64::INFINITY, f64::NEG_INFINITY), |ends, cost| {
         (ends.0.min(cost), ends.1.max(cost))

@@ -80,8 +80,17 @@ pub fn shapes() -> impl Strategy<Value = Shape> {
 
 /// A problem whose rows are distributions (half of the time) or lose mass, some all of it.
 pub fn problems() -> impl Strategy<Value = Problem> {
-    (shapes(), any::<bool>(), 1..=4_usize).prop_flat_map(|(shape, stochastic, count)| {
-        let states = shape.num_states();
+    (shapes(), any::<bool>()).prop_flat_map(|(shape, stochastic)| problem_of(shape, stochastic))
+}
+
+/// A problem of one of these shapes whose rows are distributions.
+pub fn stochastic_problems(shapes: impl Strategy<Value = Shape>) -> impl Strategy<Value = Problem> {
+    shapes.prop_flat_map(|shape| problem_of(shape, true))
+}
+
+fn problem_of(shape: Shape, stochastic: bool) -> impl Strategy<Value = Problem> {
+    let states = shape.num_states();
+    (1..=4_usize).prop_flat_map(move |count| {
         (
             kernel_rows(shape.triples(), states, stochastic),
             kernel_rows(shape.triples(), states, stochastic),

@@ -2,7 +2,8 @@
 
 use optpess_core::confidence::OptimisticReward;
 use optpess_core::learn::peers::{
-    AlwaysBaseline, Cucrl, Opdop, OptCmdpBonus, OptPrimalDualCmdp, UnconstrainedOptimistic,
+    AlwaysBaseline, Cucrl, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp, OptPrimalDualCmdp,
+    UnconstrainedOptimistic,
 };
 use optpess_core::learn::{Learner as Verbs, OptPessLp, OptPessPrimalDual};
 use optpess_core::table::Signal;
@@ -15,28 +16,13 @@ pub enum AnyLearner {
     PrimalDual(Box<OptPessPrimalDual>),
     AlwaysBaseline(Box<AlwaysBaseline>),
     Unconstrained(Box<UnconstrainedOptimistic>),
+    OptCmdp(Box<OptCmdp>),
     OptCmdpBonus(Box<OptCmdpBonus>),
+    OptDualCmdp(Box<OptDualCmdp>),
     OptPrimalDualCmdp(Box<OptPrimalDualCmdp>),
     Opdop(Box<Opdop>),
     Cucrl(Box<Cucrl>),
 }
-
-/// Calls the same verb on whichever learner it is.
-macro_rules! either {
-    ($learner:expr, $inner:ident => $call:expr) => {
-        match $learner {
-            AnyLearner::Lp($inner) => $call,
-            AnyLearner::PrimalDual($inner) => $call,
-            AnyLearner::AlwaysBaseline($inner) => $call,
-            AnyLearner::Unconstrained($inner) => $call,
-            AnyLearner::OptCmdpBonus($inner) => $call,
-            AnyLearner::OptPrimalDualCmdp($inner) => $call,
-            AnyLearner::Opdop($inner) => $call,
-            AnyLearner::Cucrl($inner) => $call,
-        }
-    };
-}
-pub(crate) use either;
 
 /// The paper's two algorithms one way, those it is compared with another.
 macro_rules! ours_or_peer {
@@ -46,13 +32,25 @@ macro_rules! ours_or_peer {
             AnyLearner::PrimalDual($dual) => $second,
             AnyLearner::AlwaysBaseline($peer) => $other,
             AnyLearner::Unconstrained($peer) => $other,
+            AnyLearner::OptCmdp($peer) => $other,
             AnyLearner::OptCmdpBonus($peer) => $other,
+            AnyLearner::OptDualCmdp($peer) => $other,
             AnyLearner::OptPrimalDualCmdp($peer) => $other,
             AnyLearner::Opdop($peer) => $other,
             AnyLearner::Cucrl($peer) => $other,
         }
     };
 }
+pub(crate) use ours_or_peer;
+
+/// Calls the same verb on whichever learner it is.
+macro_rules! either {
+    ($learner:expr, $inner:ident => $call:expr) => {
+        $crate::any_learner::ours_or_peer!(
+            $learner, $inner => $call, $inner => $call, $inner => $call)
+    };
+}
+pub(crate) use either;
 
 impl AnyLearner {
     /// What is added to the average reward or cost, `[H, S, A]`.
@@ -61,7 +59,7 @@ impl AnyLearner {
         ours_or_peer!(self,
             lp => visits.iter().map(|&visits| lp.bonus().at(visits)).collect(),
             dual => visits.iter().map(|&visits| dual.bonus().at(visits)).collect(),
-            peer => peer.bonuses().to_vec())
+            peer => peer.biased().bonuses.to_vec())
     }
 
     /// The biased reward (None while the safe cost is being estimated) and cost of the next plan.
@@ -70,8 +68,8 @@ impl AnyLearner {
         lp => (lp.optimistic_reward().map(OptimisticReward::signal), lp.pessimistic_cost().signal()),
         dual => (Some(dual.optimistic_reward().signal()), dual.optimistic_cost().signal()),
         peer => {
-            let (reward, cost) = peer.signals();
-            (Some(reward), cost)
+            let biased = peer.biased();
+            (Some(biased.reward), biased.cost)
         })
     }
 

@@ -4,13 +4,10 @@ use numpy::PyArrayDyn;
 use optpess_core::confidence::{
     ConfidenceRule, Guarantee, LearningTerms, MAX_EPISODES, SafetyMargin,
 };
-use optpess_core::error::{Error, Interval, Place, Result};
-use optpess_core::learn::{
-    CostRadius, Deployment, Learner as Verbs, OptPessLp, OptPessPrimalDual, SafeBaseline,
-};
+use optpess_core::error::{Error, Interval, Place};
+use optpess_core::learn::{CostRadius, Deployment, Learner as Verbs, OptPessLp, SafeBaseline};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::gate_forecast;
-use optpess_core::shape::Shape;
 use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -51,47 +48,12 @@ impl Learner {
         failure_probability: f64,
         factor: Option<f64>,
     ) -> PyResult<Self> {
-        let num_episodes = episodes_in(num_episodes)?;
-        let policy = policy_in("baseline", baseline)?;
-        let initial = initial_in(initial, policy.shape().num_states())?;
-        let radius = radius_in(radius)?;
-        let learner = core((|| {
-            let baseline = match safe_cost {
-                Some(safe) => SafeBaseline::new(policy, SafetyMargin::new(cost_limit, safe)?)?,
-                None => SafeBaseline::estimated(policy, cost_limit, radius)?,
-            };
-            OptPessLp::new(
-                initial,
-                baseline,
-                terms(num_episodes, failure_probability, factor)?,
-            )
-        })())?;
+        let terms = terms(num_episodes, failure_probability, factor)?;
+        let baseline = baseline_in(baseline, cost_limit, safe_cost, radius)?;
+        let initial = initial_in(initial, baseline.policy().shape().num_states())?;
+        let learner = core(OptPessLp::new(initial, baseline, terms))?;
         Ok(Self {
             learner: AnyLearner::Lp(Box::new(learner)),
-        })
-    }
-
-    /// OptPess-PrimalDual.
-    #[staticmethod]
-    fn optpess_primal_dual(
-        sizes: (usize, usize, usize),
-        initial: &Bound<'_, PyAny>,
-        cost_limit: f64,
-        safe_cost: f64,
-        num_episodes: &Bound<'_, PyAny>,
-        failure_probability: f64,
-        factor: Option<f64>,
-    ) -> PyResult<Self> {
-        let num_episodes = episodes_in(num_episodes)?;
-        let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
-        let initial = initial_in(initial, shape.num_states())?;
-        let learner = core((|| {
-            let margin = SafetyMargin::new(cost_limit, safe_cost)?;
-            let terms = terms(num_episodes, failure_probability, factor)?;
-            OptPessPrimalDual::new(shape, initial, margin, terms)
-        })())?;
-        Ok(Self {
-            learner: AnyLearner::PrimalDual(Box::new(learner)),
         })
     }
 
@@ -299,16 +261,28 @@ impl Learner {
     }
 }
 
-/// A way to bound the cost of the baseline, by name.
-pub(crate) fn radius_in(name: &str) -> PyResult<CostRadius> {
-    match name {
-        "sub-gaussian" => Ok(CostRadius::SubGaussian),
-        "paper" => Ok(CostRadius::Paper),
+/// A safe policy `[H, S, A]`; without a safe cost, that is to be estimated with the named radius.
+pub(crate) fn baseline_in(
+    policy: &Bound<'_, PyAny>,
+    cost_limit: f64,
+    safe_cost: Option<f64>,
+    radius: &str,
+) -> PyResult<SafeBaseline> {
+    let policy = policy_in("baseline", policy)?;
+    let radius = match radius {
+        "sub-gaussian" => CostRadius::SubGaussian,
+        "paper" => CostRadius::Paper,
         other => {
             let allowed = "\"sub-gaussian\" or \"paper\"";
-            Err(unknown_choice("radius", other, allowed))
+            return Err(unknown_choice("radius", other, allowed));
         }
-    }
+    };
+    core(match safe_cost {
+        Some(safe) => {
+            SafetyMargin::new(cost_limit, safe).and_then(|margin| SafeBaseline::new(policy, margin))
+        }
+        None => SafeBaseline::estimated(policy, cost_limit, radius),
+    })
 }
 
 /// K.
@@ -316,13 +290,15 @@ pub(crate) fn episodes_in(object: &Bound<'_, PyAny>) -> PyResult<u64> {
     count_up_to("num_episodes", object, MAX_EPISODES as f64).map(|count| count as u64)
 }
 
+/// K, delta and the rule.
 pub(crate) fn terms(
-    num_episodes: u64,
+    num_episodes: &Bound<'_, PyAny>,
     failure_probability: f64,
     factor: Option<f64>,
-) -> Result<LearningTerms> {
-    let rule = factor.map_or(Ok(ConfidenceRule::Theorem), ConfidenceRule::scaled)?;
-    LearningTerms::new(num_episodes, failure_probability, rule)
+) -> PyResult<LearningTerms> {
+    let num_episodes = episodes_in(num_episodes)?;
+    let rule = factor.map_or(Ok(ConfidenceRule::Theorem), ConfidenceRule::scaled);
+    core(rule.and_then(|rule| LearningTerms::new(num_episodes, failure_probability, rule)))
 }
 
 /// State or action numbers; what does not fit 32 bits is out of range anyway.

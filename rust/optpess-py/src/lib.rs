@@ -6,6 +6,7 @@ mod convert;
 mod doorway;
 mod error;
 mod evaluate;
+mod extended;
 mod learner;
 mod model;
 mod peers;
@@ -26,11 +27,13 @@ mod _core {
         evaluate, mix_policies, occupancy, policy_from_occupancy, state_values, value_difference,
     };
     #[pymodule_export]
+    use crate::extended::{extended_induction, solve_extended};
+    #[pymodule_export]
     use crate::learner::{Learner, check_margin};
     #[pymodule_export]
     use crate::model::{Model, check_noise};
     #[pymodule_export]
-    use crate::peers::{always_baseline, cucrl, peer_learner};
+    use crate::peers::{always_baseline, cucrl, margin_learner};
     #[pymodule_export]
     use crate::plan::{
         backward_induction, extreme_actions, frontier_vertices, lagrangian_plan, solve_parametric,

@@ -1,28 +1,60 @@
-//! The learners that the paper's are compared with, from Python.
+//! The learners that know only their margin, and those that the paper's are compared with, from Python.
 
-use optpess_core::confidence::SafetyMargin;
-use optpess_core::learn::SafeBaseline;
+use optpess_core::confidence::{LearningTerms, SafetyMargin};
+use optpess_core::error::Result;
+use optpess_core::learn::OptPessPrimalDual;
 use optpess_core::learn::peers::{
-    AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdpBonus, OptPrimalDualCmdp,
-    UnconstrainedOptimistic,
+    AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp,
+    OptPrimalDualCmdp, UnconstrainedOptimistic,
 };
+use optpess_core::model::InitialDistribution;
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 
 use crate::any_learner::AnyLearner;
 use crate::convert::core;
 use crate::error::unknown_choice;
-use crate::evaluate::{initial_in, policy_in};
-use crate::learner::{Learner, episodes_in, radius_in, terms};
+use crate::evaluate::initial_in;
+use crate::learner::{Learner, baseline_in, episodes_in, terms};
 use crate::transitions::kernel_of_shape;
 
-/// A learner of the comparison that knows only its margin.
+/// What makes a learner from its Input line.
+type Make = fn(Shape, InitialDistribution, SafetyMargin, LearningTerms) -> Result<AnyLearner>;
+
+/// The constructor of one learner, as a function to whichever learner it is.
+macro_rules! made {
+    ($kind:ident as $variant:ident) => {
+        |shape, initial, margin, terms| {
+            let learner = $kind::new(shape, initial, margin, terms)?;
+            Ok(AnyLearner::$variant(Box::new(learner)))
+        }
+    };
+}
+
+/// The learners that are told of no safe policy, by name.
+const MAKERS: [(&str, Make); 7] = [
+    ("optpess-primaldual", made!(OptPessPrimalDual as PrimalDual)),
+    (
+        "unconstrained",
+        made!(UnconstrainedOptimistic as Unconstrained),
+    ),
+    ("optcmdp", made!(OptCmdp as OptCmdp)),
+    ("optcmdp-bonus", made!(OptCmdpBonus as OptCmdpBonus)),
+    ("optdual-cmdp", made!(OptDualCmdp as OptDualCmdp)),
+    (
+        "optprimaldual-cmdp",
+        made!(OptPrimalDualCmdp as OptPrimalDualCmdp),
+    ),
+    ("opdop", made!(Opdop as Opdop)),
+];
+
+/// A learner that knows only its margin, by the name of its algorithm.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
     reason = "the Input line of the algorithm boxes"
 )]
-pub fn peer_learner(
+pub fn margin_learner(
     algorithm: &str,
     sizes: (usize, usize, usize),
     initial: &Bound<'_, PyAny>,
@@ -32,24 +64,15 @@ pub fn peer_learner(
     failure_probability: f64,
     factor: Option<f64>,
 ) -> PyResult<Learner> {
-    let num_episodes = episodes_in(num_episodes)?;
+    let Some((_, make)) = MAKERS.iter().find(|(name, _)| *name == algorithm) else {
+        return Err(unknown_choice("algorithm", algorithm, "those of optpess"));
+    };
+    let terms = terms(num_episodes, failure_probability, factor)?;
     let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
     let initial = initial_in(initial, shape.num_states())?;
     let margin = core(SafetyMargin::new(cost_limit, safe_cost))?;
-    let terms = core(terms(num_episodes, failure_probability, factor))?;
-    let learner = match algorithm {
-        "unconstrained" => UnconstrainedOptimistic::new(shape, initial, margin, terms)
-            .map(|learner| AnyLearner::Unconstrained(Box::new(learner))),
-        "optcmdp-bonus" => OptCmdpBonus::new(shape, initial, margin, terms)
-            .map(|learner| AnyLearner::OptCmdpBonus(Box::new(learner))),
-        "optprimaldual-cmdp" => OptPrimalDualCmdp::new(shape, initial, margin, terms)
-            .map(|learner| AnyLearner::OptPrimalDualCmdp(Box::new(learner))),
-        "opdop" => Opdop::new(shape, initial, margin, terms)
-            .map(|learner| AnyLearner::Opdop(Box::new(learner))),
-        other => return Err(unknown_choice("algorithm", other, "those of optpess.peers")),
-    };
     Ok(Learner {
-        learner: core(learner)?,
+        learner: core(make(shape, initial, margin, terms))?,
     })
 }
 
@@ -64,16 +87,9 @@ pub fn always_baseline(
     num_episodes: &Bound<'_, PyAny>,
 ) -> PyResult<Learner> {
     let num_episodes = episodes_in(num_episodes)?;
-    let policy = policy_in("baseline", baseline)?;
-    let initial = initial_in(initial, policy.shape().num_states())?;
-    let radius = radius_in(radius)?;
-    let learner = core((|| {
-        let baseline = match safe_cost {
-            Some(safe) => SafeBaseline::new(policy, SafetyMargin::new(cost_limit, safe)?)?,
-            None => SafeBaseline::estimated(policy, cost_limit, radius)?,
-        };
-        AlwaysBaseline::new(initial, baseline, num_episodes)
-    })())?;
+    let baseline = baseline_in(baseline, cost_limit, safe_cost, radius)?;
+    let initial = initial_in(initial, baseline.policy().shape().num_states())?;
+    let learner = core(AlwaysBaseline::new(initial, baseline, num_episodes))?;
     Ok(Learner {
         learner: AnyLearner::AlwaysBaseline(Box::new(learner)),
     })
@@ -95,17 +111,13 @@ pub fn cucrl(
     failure_probability: f64,
     factor: Option<f64>,
 ) -> PyResult<Learner> {
-    let num_episodes = episodes_in(num_episodes)?;
-    let policy = policy_in("baseline", baseline)?;
-    let shape = policy.shape();
+    let terms = terms(num_episodes, failure_probability, factor)?;
+    let baseline = baseline_in(baseline, cost_limit, Some(safe_cost), "sub-gaussian")?;
+    let shape = baseline.policy().shape();
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    let learner = core((|| {
-        let transitions = KnownTransitions::new(shape, &kernel)?;
-        let baseline = SafeBaseline::new(policy, SafetyMargin::new(cost_limit, safe_cost)?)?;
-        let terms = terms(num_episodes, failure_probability, factor)?;
-        Cucrl::new(transitions, initial, baseline, terms)
-    })())?;
+    let transitions = core(KnownTransitions::new(shape, &kernel))?;
+    let learner = core(Cucrl::new(transitions, initial, baseline, terms))?;
     Ok(Learner {
         learner: AnyLearner::Cucrl(Box::new(learner)),
     })

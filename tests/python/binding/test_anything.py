@@ -73,6 +73,8 @@ FUNCTIONS = {
     "mix_policies": (op.mix_policies, 4, []),
     "value_difference": (op.value_difference, 6, ["expectation"]),
     "backward_induction": (op.backward_induction, 2, ["horizon"]),
+    "extended_induction": (op.extended_induction, 3, []),
+    "solve_extended": (op.solve_extended, 6, ["engine"]),
     "sample": (op.sample, 3, ["seed", "replicate"]),
     "solve": (partial(op.solve, MODEL), 0, ["engine", "cost_limit"]),
     "solve_signals": (op.solve_signals, 5, ["engine"]),

@@ -14,12 +14,23 @@ def observation_radius(known, shape, num_episodes, delta):
     return np.sqrt(log_factor(shape, num_episodes, delta) / np.maximum(known.visits, 1))
 
 
-def bonus(known, shape, num_episodes, delta, factor=1.0):
-    """b_o + H sum b_p; at the last step, which nothing follows, b_o."""
+def bernstein(known, shape, num_episodes, delta):
+    """b_p."""
     log = log_factor(shape, num_episodes, delta)
     count = np.maximum(known.visits, 1)[..., None]
     p = known.transitions
-    successors = np.sqrt(4 * p * (1 - p) * log / count) + 14 * log / (3 * count)
+    return np.sqrt(4 * p * (1 - p) * log / count) + 14 * log / (3 * count)
+
+
+def successor_radius(known, shape, num_episodes, delta, factor=1.0):
+    """b_p, and at least 1 for pairs never visited, of which nothing is known."""
+    radius = factor * bernstein(known, shape, num_episodes, delta)
+    return np.where(known.visits[..., None] == 0, np.maximum(radius, 1), radius)
+
+
+def bonus(known, shape, num_episodes, delta, factor=1.0):
+    """b_o + H sum b_p; at the last step, which nothing follows, b_o."""
+    successors = bernstein(known, shape, num_episodes, delta)
     total = observation_radius(known, shape, num_episodes, delta)
     total[:-1] += shape[0] * successors.sum(axis=-1)[:-1]
     return factor * total

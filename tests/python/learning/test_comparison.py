@@ -54,9 +54,12 @@ def test_every_cell_follows_from_the_runs(found):
         assert row["worst_violation"] == np.max(run.worst_violation)
         assert row["guarantee"] == run.guarantee
         assert row["microseconds"] > 0
-        middle, least, most = row["growth_exponent"]
-        if not np.isnan(middle):
-            assert least <= middle <= most
+        assert row["confidence"] == (None if row["learner"] == "safe" else "Scaled(factor=0.01)")
+        curves = {"growth": "reward_regret", "weak": "weak_violation", "strong": "strong_violation"}
+        for name, curve in curves.items():
+            slopes = run.growth_exponent(of=curve)
+            expected = (np.median(slopes), slopes.min(), slopes.max())
+            np.testing.assert_array_equal(row[f"{name}_exponent"], expected)
     by_name = {row["learner"]: row for row in found.table}
     assert by_name["free"]["regret"] < 0 < by_name["free"]["strong_violation"]
     assert by_name["safe"]["strong_violation"] == 0
@@ -66,16 +69,29 @@ def test_every_cell_follows_from_the_runs(found):
 def test_the_table_can_be_read(found):
     lines = found.to_markdown().splitlines()
     assert len(lines) == 2 + len(found.runs)
-    assert {line.count("|") for line in lines} == {10}
+    assert {line.count("|") for line in lines} == {13}
     assert lines[-1].startswith("| safe |")
-    assert "ZeroViolation(probability=1.0) | 1.00 (1.00 to 1.00)" in lines[-1]
-    assert "| none | - |" in next(line for line in lines if line.startswith("| free |"))
+    assert "ZeroViolation(probability=1.0) | 1.00 (1.00 to 1.00) | - | - |" in lines[-1]
+    assert "| none | - | 1.0" in next(line for line in lines if line.startswith("| free |"))
     assert repr(found) == "Comparison(ours, bonus, free, safe)"
 
 
 def test_the_comparison_can_be_drawn(found):
     pytest.importorskip("matplotlib", reason="plots are an optional extra")
     assert len(found.plot().axes) == 4
+
+
+def test_exponents_are_slopes_of_logarithms_and_only_of_positive_curves(found):
+    run = found.runs["free"]
+    last = run.episodes >= run.episodes[-1] / 10
+    expected = [
+        np.polyfit(np.log(run.episodes[last]), np.log(curve[last]), 1)[0]
+        for curve in run.strong_violation
+    ]
+    np.testing.assert_allclose(run.growth_exponent(of="strong_violation"), expected, rtol=1e-9)
+    assert np.isnan(run.growth_exponent()).all()  # its regret is negative
+    with pytest.raises(op.InvalidInputError, match="of is 'cost'"):
+        run.growth_exponent(of="cost")
 
 
 def test_learners_are_left_as_they_were(found):

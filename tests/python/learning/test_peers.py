@@ -55,10 +55,15 @@ BONUS = {
     "unconstrained": with_margin(op.UnconstrainedOptimistic),
     "OptCMDP-bonus": with_margin(op.OptCMDPBonus),
 }
-MARGIN = BONUS | {
-    "OptPrimalDual-CMDP": with_margin(op.OptPrimalDualCMDP),
-    "OPDOP": with_margin(op.OPDOP),
-}
+EXTENDED = {"OptCMDP": with_margin(op.OptCMDP), "OptDual-CMDP": with_margin(op.OptDualCMDP)}
+MARGIN = (
+    BONUS
+    | EXTENDED
+    | {
+        "OptPrimalDual-CMDP": with_margin(op.OptPrimalDualCMDP),
+        "OPDOP": with_margin(op.OPDOP),
+    }
+)
 MAKERS = MARGIN | {"always": always_baseline, "C-UCRL": cucrl}
 SCALED = op.Scaled(0.01)
 
@@ -142,6 +147,18 @@ def test_signals_are_averages_with_the_bonus_of_the_paper(case, name, factor, co
     np.testing.assert_allclose(learner.signals.cost, known.costs - bonus, rtol=1e-13)
 
 
+@pytest.mark.parametrize("name", EXTENDED)
+@pytest.mark.parametrize("count", [0, 1, 37])
+def test_signals_over_plausible_kernels_have_the_radius_of_observations_alone(case, name, count):
+    _, run = case
+    learner = cases.fed(EXTENDED[name](), run.traces[0], count)
+    known = learner.estimates
+    radius = peer_formulas.observation_radius(known, MARKET.shape, EPISODES, cases.DELTA)
+    np.testing.assert_allclose(known.bonus, radius, rtol=1e-13)
+    np.testing.assert_allclose(learner.signals.reward, known.rewards + radius, rtol=1e-13)
+    np.testing.assert_allclose(learner.signals.cost, known.costs - radius, rtol=1e-13)
+
+
 @pytest.mark.parametrize("name", MARGIN)
 def test_the_log_factor_is_ours(name):
     expected = peer_formulas.log_factor(MARKET.shape, 1000, 0.2)
@@ -160,6 +177,71 @@ def test_plans_are_optimistic_at_the_papers_constants(name):
             assert (audit[check].made, audit[check].failed) == (2000, 0)
         assert audit["Telescoping"].made == audit["MultiplierBound"].made == 0
     assert run.guarantee is None
+
+
+@pytest.mark.parametrize("name", EXTENDED)
+def test_pairs_of_policies_and_plausible_kernels_are_optimistic_at_the_papers_constants(name):
+    run = cases.run_of(MARKET, EXTENDED[name](2000), replicates=4, seed=1, audit=True)
+    for audit in run.audits:
+        assert (audit["RewardOptimism"].made, audit["RewardOptimism"].failed) == (2000, 0)
+        assert audit["CostOptimism"].made == audit["Telescoping"].made == 0
+    assert run.guarantee is None
+
+
+# OptCMDP and OptDual-CMDP
+
+
+def test_optcmdp_plays_the_best_pair_of_a_policy_and_a_plausible_kernel():
+    # The referee is the linear program over extended occupancies, with radii computed here.
+    factor, binding, same = 1e-4, 0, 0
+    learner = quick("OptCMDP", confidence=op.Scaled(factor))
+    trace = cases.run_of(MARKET, quick("unconstrained"), trace=True).traces[0]
+    for number in range(150):
+        signals, known = learner.signals, learner.estimates
+        radius = peer_formulas.successor_radius(known, MARKET.shape, EPISODES, cases.DELTA, factor)
+        problem = (signals.reward, signals.cost, known.transitions, radius, MARKET.initial, 1.2)
+        deployment = learner.next_policy()
+        best = op.solve_extended(*problem, engine="highs")
+        assert deployment.source == "Plausible"
+        assert deployment.optimistic_reward == pytest.approx(best.value, rel=1e-8)
+        assert deployment.biased_cost <= 1.2 + 1e-9
+        binding += deployment.biased_cost > 1.2 - 1e-9
+        # Where the optimum is unique, so is the policy read off it.
+        same += np.allclose(deployment.policy, op.solve_extended(*problem).policy, atol=1e-6)
+        learner.observe(*cases.episode(trace, number))
+    assert binding > 100
+    assert same > 100
+
+
+def test_optdual_plays_the_best_plausible_pair_at_its_price_and_moves_the_price_by_its_excess():
+    factor, raised = 1e-3, False
+    learner = quick("OptDual-CMDP", confidence=op.Scaled(factor), margin=op.SafetyMargin(0.6, 0.1))
+    trace = cases.run_of(MARKET, quick("unconstrained"), trace=True).traces[0]
+    step = 1 / (0.5 * np.sqrt(EPISODES))  # rho / (H sqrt(K)) = 1 / ((tau - c0) sqrt(K))
+    for number in range(EPISODES):
+        signals, known, price = learner.signals, learner.estimates, learner.multiplier
+        radius = peer_formulas.successor_radius(known, MARKET.shape, EPISODES, cases.DELTA, factor)
+        priced = signals.reward - price * signals.cost
+        deployment = learner.next_policy()
+        _, _, values = op.extended_induction(priced, known.transitions, radius)
+        best = deployment.optimistic_reward - price * deployment.biased_cost
+        assert deployment.source == "PlausibleLagrangian"
+        assert best == pytest.approx(float(MARKET.initial @ values[0]), rel=1e-10)
+        learner.observe(*cases.episode(trace, number))
+        moved = max(0.0, price + step * (deployment.biased_cost - 0.6))
+        assert learner.multiplier == pytest.approx(moved, rel=1e-12, abs=1e-14)
+        raised = raised or moved > 0
+    assert raised, "the price should rise at some time"
+
+
+@pytest.mark.parametrize("name", EXTENDED)
+def test_a_pair_never_visited_may_lead_anywhere_however_small_the_factor(name):
+    # Scaled radii once left such a pair without any plausible distribution.
+    learner = quick(name, confidence=op.Scaled(1e-12))
+    deployment = learner.next_policy()
+    assert np.isfinite([deployment.optimistic_reward, deployment.biased_cost]).all()
+    learner.observe([0, 1, 2], [1, 1, 1], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    assert np.isfinite(learner.next_policy().optimistic_reward)
 
 
 # OptCMDP-bonus
@@ -185,8 +267,9 @@ def test_optcmdp_bonus_plays_the_best_policy_within_the_optimistic_limit():
     assert max(limits) == pytest.approx(1.2), "the limit should bind at some time"
 
 
-def test_where_even_the_least_cost_is_above_the_limit_the_least_cost_is_played():
-    learner = with_margin(op.OptCMDPBonus)(
+@pytest.mark.parametrize("name", ["OptCMDP", "OptCMDP-bonus"])
+def test_where_even_the_least_cost_is_above_the_limit_the_least_cost_is_played(name):
+    learner = MARGIN[name](
         10, margin=op.SafetyMargin(cost_limit=0.5, safe_cost=0.1), confidence=op.Scaled(1e-9)
     )
     for state in range(3):

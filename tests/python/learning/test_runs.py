@@ -186,7 +186,11 @@ def test_every_run_of_a_plot_is_drawn_however_many_there_are(model):
     # The ninth run was once left out, for lack of a ninth colour.
     runs = {f"run {n}": cases.run_of(model, cases.primal_dual(model, 5), seed=n) for n in range(10)}
     figure = plot_runs(runs)
-    assert len(figure.axes[0].get_legend().get_texts()) == 10
+    assert len(figure.legends[0].get_texts()) == 10
+    drawn = figure.axes[0].get_lines()[1::2]  # the medians
+    assert len({(line.get_color(), line.get_linestyle()) for line in drawn}) == 10
+    few = plot_runs({name: runs[name] for name in ("run 0", "run 1")})
+    assert len(few.axes[0].get_legend().get_texts()) == 2
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])

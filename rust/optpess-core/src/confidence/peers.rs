@@ -147,6 +147,18 @@ impl PeerRadii {
         self.observation(visits) + self.factor * self.shape.horizon() as f64 * successors
     }
 
+    /// b_p(s'), the half-width of the box of plausible probabilities.
+    ///
+    /// Formula: b_p, and at least 1 at N = 0. Citation: \[Efroni20\], the good event. Deviation: the
+    /// minimum, which changes nothing at the theorem's radii (14 L / 3 > 1). A factor below 1 could
+    /// otherwise leave a pair never visited, whose frequencies are all 0, without any plausible
+    /// distribution; nothing is known of it, so everything stays plausible.
+    #[must_use]
+    pub fn successor(&self, visits: u32, frequency: f64) -> f64 {
+        let radius = self.factor * successor_radius(frequency, visits, self.log_factor);
+        if visits == 0 { radius.max(1.0) } else { radius }
+    }
+
     /// The bonus of OPDOP.
     #[must_use]
     pub fn regularised(&self, visits: u32) -> f64 {
@@ -165,6 +177,15 @@ mod tests {
         let radii = PeerRadii::new(shape, &LearningTerms::new(1, 0.99, rule).unwrap());
         assert!(radii.bonus(0, &[0.0, 0.0]) > 3.0);
         assert!(radii.bonus(0, &[]) > 1.0, "the last step pays at most 1");
+    }
+
+    #[test]
+    fn a_pair_never_visited_may_lead_anywhere_whatever_the_factor() {
+        let shape = Shape::new(3, 5, 2).unwrap();
+        let rule = crate::confidence::ConfidenceRule::scaled(1e-6).unwrap();
+        let radii = PeerRadii::new(shape, &LearningTerms::new(1, 0.99, rule).unwrap());
+        assert!((radii.successor(0, 0.0) - 1.0).abs() < f64::EPSILON);
+        assert!(radii.successor(1, 0.5) < 1e-3);
     }
 
     #[test]

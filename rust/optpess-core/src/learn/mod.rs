@@ -43,6 +43,10 @@ pub enum PolicySource {
     Lagrangian,
     /// The best policy for optimistic signals.
     Optimistic,
+    /// The policy of the best pair of a policy and a plausible kernel, for optimistic signals.
+    Plausible,
+    /// The policy of the best such pair for the Lagrangian.
+    PlausibleLagrangian,
     /// The policy of least cost, because even that is above the limit: outside the good event.
     LeastCost,
     /// A step of mirror ascent from the last policy.

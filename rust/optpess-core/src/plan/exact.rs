@@ -5,14 +5,15 @@ use crate::evaluate::{evaluate, mix_policies};
 use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
 use crate::plan::backward_induction::GreedyPlan;
 use crate::plan::certificate::{Certificate, certified};
+use crate::plan::oracle::Objective;
 use crate::plan::parametric::Parametric;
-use crate::plan::tradeoff::{Objective, StepValues, Tradeoff, Vertex};
+use crate::plan::tradeoff::{StepValues, Tradeoff, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::table::{Signal, StepSignal};
 
 /// How far the re-evaluated value of a plan may be from the planner's own, relative to the size of the
 /// values it mixes.
-const VALUE_WIDTH: f64 = 1e-9;
+pub(crate) const VALUE_WIDTH: f64 = 1e-9;
 
 /// The optimal policy of a constrained problem and what it was made of.
 #[derive(Debug, Clone)]

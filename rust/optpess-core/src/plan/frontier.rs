@@ -2,7 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
-use crate::plan::tradeoff::{Objective, StepValues, Tradeoff, Vertex};
+use crate::plan::oracle::Objective;
+use crate::plan::tradeoff::{StepValues, Tradeoff, Vertex};
 use crate::table::StepSignal;
 
 /// All vertices (cost, reward) of the upper concave envelope of policies, from the least attainable

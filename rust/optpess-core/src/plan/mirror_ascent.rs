@@ -95,6 +95,34 @@ mod tests {
     }
 
     #[test]
+    fn every_policy_on_the_way_through_a_million_steps_is_a_distribution() {
+        let shape = Shape::new(1, 2, 3).unwrap();
+        for share in [0.0, 1e-6] {
+            let mut ascent = MirrorAscent::new(shape).unwrap();
+            let mut policy = MarkovPolicy::uniform(shape).unwrap();
+            for step in 0_u32..1_000_000 {
+                if share > 0.0 {
+                    ascent.mix_with_uniform(share);
+                }
+                // Gains that push one way for long and then the other, some of them hard.
+                let swing = (f64::from(step) * 1e-4).sin() * if step % 7 == 0 { 40.0 } else { 1.0 };
+                ascent.ascend(0.05, |row| swing * (row as f64 - 2.5));
+                if step % 500 == 0 {
+                    ascent.write(&mut policy);
+                    let rows = policy.data().chunks_exact(3);
+                    for row in rows {
+                        assert!(
+                            (row.iter().sum::<f64>() - 1.0).abs() < 1e-15 * 4.0,
+                            "{row:?}"
+                        );
+                        assert!(row.iter().all(|&p| p >= 0.0), "{row:?} at {step}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn mixing_bounds_every_probability_from_below() {
         let shape = Shape::new(1, 1, 2).unwrap();
         let mut ascent = MirrorAscent::new(shape).unwrap();

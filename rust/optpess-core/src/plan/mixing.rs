@@ -41,14 +41,27 @@ impl Mixer {
         completion: &MarkovPolicy,
         mixed: &mut MarkovPolicy,
     ) {
+        let ends = [(&below.actions[..], kernel), (&above.actions[..], kernel)];
+        self.mix_each(ends, weight_above, initial, completion, mixed);
+    }
+
+    /// [`Mixer::mix`] for ends that each have a kernel of their own: the policy with the occupancy
+    /// (1 - w) q^below + w q^above, each on its own kernel.
+    pub fn mix_each<K: StepKernel>(
+        &mut self,
+        ends: [(&[u32], &K); 2],
+        weight_above: f64,
+        initial: &InitialDistribution,
+        completion: &MarkovPolicy,
+        mixed: &mut MarkovPolicy,
+    ) {
         for arrivals in &mut self.arrivals {
             arrivals[0].copy_from_slice(initial.data());
         }
         vectorised(Mix {
             arrivals: &mut self.arrivals,
-            ends: [&below.actions, &above.actions],
+            ends,
             weights: [1.0 - weight_above, weight_above],
-            kernel,
             completion,
             mixed,
         });
@@ -57,9 +70,8 @@ impl Mixer {
 
 struct Mix<'a, K> {
     arrivals: &'a mut [[Vec<f64>; 2]; 2],
-    ends: [&'a [u32]; 2],
+    ends: [(&'a [u32], &'a K); 2],
     weights: [f64; 2],
-    kernel: &'a K,
     completion: &'a MarkovPolicy,
     mixed: &'a mut MarkovPolicy,
 }
@@ -72,7 +84,7 @@ impl<K: StepKernel> Job for Mix<'_, K> {
         let shape = self.mixed.shape();
         let states = shape.num_states();
         for step in 0..shape.horizon() {
-            let actions = self.ends.map(|end| &end[step * states..][..states]);
+            let actions = self.ends.map(|(end, _)| &end[step * states..][..states]);
             for state in 0..states {
                 let masses = [0, 1].map(|end| self.weights[end] * self.arrivals[end][0][state]);
                 let total = masses[0] + masses[1];
@@ -88,13 +100,14 @@ impl<K: StepKernel> Job for Mix<'_, K> {
             if step + 1 == shape.horizon() {
                 break;
             }
-            for (arrivals, chosen) in self.arrivals.iter_mut().zip(actions) {
+            for (arrivals, (end, kernel)) in self.arrivals.iter_mut().zip(self.ends) {
+                let chosen = &end[step * states..][..states];
                 let [here, next] = arrivals;
                 next.fill(0.0);
                 for (state, &mass) in here.iter().enumerate() {
                     if mass > 0.0 {
                         let pair = shape.pair(state, chosen[state] as usize);
-                        self.kernel.spread(step, pair, mass, next);
+                        kernel.spread(step, pair, mass, next);
                     }
                 }
                 arrivals.swap(0, 1);

@@ -7,14 +7,16 @@
 //! chord is an edge of the envelope and the answer is the mixture of its two ends that meets the
 //! limit exactly; otherwise the new policy replaces the end on its side. Every new policy is a vertex
 //! of the envelope strictly between the ends, so the method ends; 5 to 15 inductions are usual.
+//!
+//! Nothing in this is about policies: the method works on any polytope of points (cost, reward) with an
+//! [`Oracle`] for its extreme points, such as pairs of a policy and a plausible kernel.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::model::StepKernel;
-use crate::plan::tradeoff::{Absolute, Objective, StepValues, Tradeoff, Vertex};
+use crate::plan::oracle::{Objective, Oracle, Point, Storage};
+use crate::plan::tradeoff::{StepValues, Vertex};
 use crate::shape::Shape;
-use crate::table::StepSignal;
 
 /// By how much, relative to its size, the least attainable cost may exceed the limit through rounding
 /// alone and still count as attaining it.
@@ -27,17 +29,17 @@ const MAX_INDUCTIONS: usize = 20_000;
 /// The solver with its workspace: solves any number of problems of one shape and keeps the ends of
 /// the last chord, from which the next, similar problem is solved in one or two inductions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Parametric {
+pub struct Parametric<P = Vertex, W = StepValues> {
     shape: Shape,
-    values: StepValues,
-    below: Vertex,
-    above: Vertex,
-    trial: Vertex,
+    work: W,
+    below: P,
+    above: P,
+    trial: P,
     /// Whether the ends of the last chord stand in `below` and `above`.
     warm: bool,
 }
 
-/// Where the answer lies: the mixture of two deterministic policies.
+/// Where the answer lies: the mixture of two extreme points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mixture {
     /// V(g_r) of the mixture, the optimum.
@@ -46,34 +48,34 @@ pub struct Mixture {
     pub cost: f64,
     /// The optimal multiplier of the constraint, at least 0.
     pub multiplier: f64,
-    /// The weight of the policy above the limit; the rest is on the one within it.
+    /// The weight of the point above the limit; the rest is on the one within it.
     pub weight_above: f64,
     /// How many inductions it took.
     pub inductions: usize,
 }
 
-impl Parametric {
+impl<P: Point, W: Storage> Parametric<P, W> {
     /// A solver for problems of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
             shape,
-            values: StepValues::new(shape)?,
-            below: Vertex::new(shape)?,
-            above: Vertex::new(shape)?,
-            trial: Vertex::new(shape)?,
+            work: W::for_shape(shape)?,
+            below: P::for_shape(shape)?,
+            above: P::for_shape(shape)?,
+            trial: P::for_shape(shape)?,
             warm: false,
         })
     }
 
-    /// The policy within the limit that the last answer mixes.
+    /// The point within the limit that the last answer mixes.
     #[must_use]
-    pub fn below(&self) -> &Vertex {
+    pub fn below(&self) -> &P {
         &self.below
     }
 
-    /// The policy above the limit that the last answer mixes; without meaning where its weight is 0.
+    /// The point above the limit that the last answer mixes; without meaning where its weight is 0.
     #[must_use]
-    pub fn above(&self) -> &Vertex {
+    pub fn above(&self) -> &P {
         &self.above
     }
 
@@ -86,22 +88,22 @@ impl Parametric {
     ///
     /// Starts from the last answer where that helps; the answer is the same to rounding.
     /// [`Error::Infeasible`] carries the least attainable cost.
-    pub fn solve<R: StepSignal, C: StepSignal, K: StepKernel>(
+    pub fn solve<O: Oracle<Point = P, Work = W>>(
         &mut self,
-        problem: &Tradeoff<'_, R, C, K>,
+        problem: &O,
         limit: f64,
     ) -> Result<Mixture> {
-        debug_assert_eq!(problem.shape, self.shape);
+        debug_assert_eq!(problem.shape(), self.shape);
         let warm = std::mem::replace(&mut self.warm, false);
         let mut inductions = 0;
         if !(warm && self.last_chord_brackets(problem, limit)) {
-            problem.solve(Objective::MostReward, &mut self.values, &mut self.above);
+            problem.solve(Objective::MostReward, &mut self.work, &mut self.above);
             inductions += 1;
-            if self.above.cost <= limit {
+            if self.above.cost() <= limit {
                 std::mem::swap(&mut self.below, &mut self.above);
                 return Ok(self.mixture(limit, 0.0, inductions));
             }
-            problem.solve(Objective::LeastCost, &mut self.values, &mut self.below);
+            problem.solve(Objective::LeastCost, &mut self.work, &mut self.below);
             inductions += 1;
             self.check_feasible(problem, limit)?;
         }
@@ -111,26 +113,27 @@ impl Parametric {
     }
 
     /// Whether the ends of the last chord lie on the two sides of the limit in this problem too.
-    fn last_chord_brackets<R: StepSignal, C: StepSignal, K: StepKernel>(
+    fn last_chord_brackets<O: Oracle<Point = P, Work = W>>(
         &mut self,
-        problem: &Tradeoff<'_, R, C, K>,
+        problem: &O,
         limit: f64,
     ) -> bool {
+        let slope = self.slope();
         let ends = [&mut self.below, &mut self.above];
-        problem.locate_both(&mut self.values, ends);
-        self.below.cost <= limit && limit < self.above.cost
+        problem.revive(slope, &mut self.work, ends);
+        self.below.cost() <= limit && limit < self.above.cost()
     }
 
-    fn check_feasible<R: StepSignal, C: StepSignal, K: StepKernel>(
+    fn check_feasible<O: Oracle<Point = P, Work = W>>(
         &mut self,
-        problem: &Tradeoff<'_, R, C, K>,
+        problem: &O,
         limit: f64,
     ) -> Result<()> {
-        if self.below.cost <= limit {
+        if self.below.cost() <= limit {
             return Ok(());
         }
-        problem.solve(Objective::LeastCostAlone, &mut self.values, &mut self.below);
-        let least_cost = self.below.cost;
+        problem.solve(Objective::LeastCostAlone, &mut self.work, &mut self.below);
+        let least_cost = self.below.cost();
         if least_cost <= limit + self.cost_rounding(problem, limit) {
             Ok(())
         } else {
@@ -140,23 +143,14 @@ impl Parametric {
 
     /// By how much rounding may have put the cost of the policy within the limit above it. Where costs
     /// of both signs cancel, the cost itself says nothing about that; their absolute values do.
-    pub(crate) fn cost_rounding<R: StepSignal, C: StepSignal, K: StepKernel>(
+    pub(crate) fn cost_rounding<O: Oracle<Point = P, Work = W>>(
         &mut self,
-        problem: &Tradeoff<'_, R, C, K>,
+        problem: &O,
         limit: f64,
     ) -> f64 {
-        let absolute = Absolute(problem.cost);
-        let sizes = Tradeoff {
-            shape: problem.shape,
-            reward: &absolute,
-            cost: &absolute,
-            kernel: problem.kernel,
-            initial: problem.initial,
-        };
-        self.trial.actions.copy_from_slice(&self.below.actions);
-        sizes.locate(&mut self.values, &mut self.trial);
-        let relative = FEASIBILITY_WIDTH * self.below.cost.abs().max(limit.abs());
-        relative.max(self.noise() * self.trial.cost)
+        let size = problem.cost_size(&mut self.work, &mut self.below);
+        let relative = FEASIBILITY_WIDTH * self.below.cost().abs().max(limit.abs());
+        relative.max(self.noise() * size)
     }
 
     /// What rounding can make of a value of size 1 over the steps of an episode.
@@ -165,32 +159,32 @@ impl Parametric {
     }
 
     /// Moves the ends of the chord until no policy lies above it; returns its slope.
-    fn narrow<R: StepSignal, C: StepSignal, K: StepKernel>(
+    fn narrow<O: Oracle<Point = P, Work = W>>(
         &mut self,
-        problem: &Tradeoff<'_, R, C, K>,
+        problem: &O,
         limit: f64,
         inductions: &mut usize,
     ) -> Result<f64> {
         let noise = self.noise();
         while *inductions < MAX_INDUCTIONS {
             let multiplier = self.slope();
-            let most = problem.best_for(multiplier, &mut self.values, &mut self.trial);
+            let most = problem.best_for(multiplier, &mut self.work, &mut self.trial);
             *inductions += 1;
-            let height = |vertex: &Vertex| vertex.reward - multiplier * vertex.cost;
-            let size = |vertex: &Vertex| vertex.reward.abs() + multiplier * vertex.cost.abs();
+            let height = |point: &P| point.reward() - multiplier * point.cost();
+            let size = |point: &P| point.reward().abs() + multiplier * point.cost().abs();
             let chord = height(&self.below).max(height(&self.above));
             let size_of_ends = size(&self.below).max(size(&self.above));
             if most - chord <= noise * size_of_ends {
                 return Ok(multiplier);
             }
-            problem.locate(&mut self.values, &mut self.trial);
+            problem.locate(&mut self.work, &mut self.trial);
             let uncertain = noise * size(&self.trial).max(size_of_ends);
             if height(&self.trial) - chord <= uncertain {
                 return Ok(multiplier);
             }
             // Where rounding has put the least cost above the limit, what costs less than that end
             // belongs on its side too; on the other it would turn the chord around.
-            let end = if self.trial.cost <= limit.max(self.below.cost) {
+            let end = if self.trial.cost() <= limit.max(self.below.cost()) {
                 &mut self.below
             } else {
                 &mut self.above
@@ -205,8 +199,8 @@ impl Parametric {
 
     /// The slope of the chord, or 0 where the policy within the limit is the better one anyway.
     fn slope(&self) -> f64 {
-        let rise = self.above.reward - self.below.reward;
-        let run = self.above.cost - self.below.cost;
+        let rise = self.above.reward() - self.below.reward();
+        let run = self.above.cost() - self.below.cost();
         if rise > 0.0 && run > 0.0 {
             rise / run
         } else {
@@ -217,7 +211,7 @@ impl Parametric {
     fn mixture(&self, limit: f64, multiplier: f64, inductions: usize) -> Mixture {
         let (below, above) = (&self.below, &self.above);
         let weight_above = if multiplier > 0.0 {
-            ((limit - below.cost) / (above.cost - below.cost)).clamp(0.0, 1.0)
+            ((limit - below.cost()) / (above.cost() - below.cost())).clamp(0.0, 1.0)
         } else {
             0.0
         };
@@ -229,8 +223,8 @@ impl Parametric {
             }
         };
         Mixture {
-            value: mix(below.reward, above.reward),
-            cost: mix(below.cost, above.cost),
+            value: mix(below.reward(), above.reward()),
+            cost: mix(below.cost(), above.cost()),
             multiplier,
             weight_above,
             inductions,

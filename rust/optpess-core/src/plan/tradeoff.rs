@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::model::{InitialDistribution, StepKernel};
+use crate::plan::oracle::Objective;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
@@ -60,19 +61,6 @@ impl Vertex {
     }
 }
 
-/// What an induction maximises.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Objective {
-    /// V(g_r) - multiplier V(g_c).
-    Lagrangian(f64),
-    /// The least cost and, among policies of that cost, the most reward.
-    LeastCost,
-    /// The least cost and nothing else: no width of ties, whose price is a rounding error in the cost.
-    LeastCostAlone,
-    /// The most reward and, among policies of that reward, the least cost.
-    MostReward,
-}
-
 /// Two signals on one kernel: the data of a constrained problem with one constraint, less its limit.
 #[derive(Debug)]
 pub struct Tradeoff<'a, R, C, K> {
@@ -94,6 +82,16 @@ pub struct Penalised<'a, R, C> {
     reward: &'a R,
     cost: &'a C,
     multiplier: f64,
+}
+
+impl<'a, R, C> Penalised<'a, R, C> {
+    pub(crate) fn new(reward: &'a R, cost: &'a C, multiplier: f64) -> Self {
+        Self {
+            reward,
+            cost,
+            multiplier,
+        }
+    }
 }
 
 impl<R: StepSignal, C: StepSignal> StepSignal for Penalised<'_, R, C> {
@@ -129,7 +127,7 @@ impl<G: StepSignal> StepSignal for Absolute<'_, G> {
 
 /// Values of the next and of this step; re-used, so that an induction allocates nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct StepValues {
+pub struct StepValues {
     objective: [Vec<f64>; 2], // [S], of the Lagrangian
     reward: [Vec<f64>; 2],    // [S]
     cost: [Vec<f64>; 2],      // [S]
@@ -158,11 +156,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
     /// The signal g_r - multiplier g_c.
     #[must_use]
     pub fn lagrangian(&self, multiplier: f64) -> Penalised<'_, R, C> {
-        Penalised {
-            reward: self.reward,
-            cost: self.cost,
-            multiplier,
-        }
+        Penalised::new(self.reward, self.cost, multiplier)
     }
 
     /// Writes the best policy for an objective, and where it lies, into `found`.

@@ -118,6 +118,8 @@ impl<'a> Recorder<'a> {
             PolicySource::PessimisticSet
             | PolicySource::Lagrangian
             | PolicySource::Optimistic
+            | PolicySource::Plausible
+            | PolicySource::PlausibleLagrangian
             | PolicySource::LeastCost
             | PolicySource::MirrorAscent
             | PolicySource::KnownTransitions => {

@@ -231,6 +231,17 @@ impl<L: Learner> Observer<L> for Auditor<'_> {
                 let (optimum, planned) = (self.optimal_value, deployment.optimistic_reward);
                 self.note_at_most(Check::RewardOptimism, optimum, planned);
             }
+            // The kernel is the best for reward and cost together, so that the cost alone need not be
+            // below the truth.
+            PolicySource::Plausible => {
+                let (optimum, planned) = (self.optimal_value, deployment.optimistic_reward);
+                self.note_at_most(Check::RewardOptimism, optimum, planned);
+            }
+            PolicySource::PlausibleLagrangian => {
+                let excess = deployment.biased_cost - learner.cost_limit();
+                let lagrangian = deployment.optimistic_reward - learner.multiplier() * excess;
+                self.note_at_most(Check::RewardOptimism, self.optimal_value, lagrangian);
+            }
             // The iterate of mirror ascent need not be better than the optimum, only cheaper than it is.
             PolicySource::MirrorAscent | PolicySource::LeastCost => {
                 let optimistic = deployment.biased_cost.max(0.0);

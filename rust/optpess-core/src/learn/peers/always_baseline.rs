@@ -9,11 +9,11 @@ use crate::confidence::{
     ConfidenceRule, Guarantee, LearningTerms, OptimisticCost, OptimisticReward, PeerRadii,
 };
 use crate::error::Result;
-use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
-use crate::learn::{PolicySource, SafeBaseline, SafeCost};
+use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule, limits_of};
+use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
-use crate::table::{Signal, zeros};
+use crate::table::zeros;
 
 /// The learner that always plays pi0. It still counts, so that its estimates can be looked at.
 pub type AlwaysBaseline = Peer<BaselineRule>;
@@ -39,11 +39,7 @@ impl AlwaysBaseline {
         num_episodes: u64,
     ) -> Result<Self> {
         let shape = baseline.policy().shape();
-        let margin = match baseline.safe_cost() {
-            SafeCost::Known(margin) => Some(margin),
-            SafeCost::Estimated { .. } => None,
-        };
-        let limits = (baseline.cost_limit(), margin);
+        let limits = limits_of(&baseline);
         let terms = LearningTerms::new(
             num_episodes,
             UNUSED_FAILURE_PROBABILITY,
@@ -77,12 +73,12 @@ impl Rule for BaselineRule {
         })
     }
 
-    fn signals(&self) -> (&Signal, &Signal) {
-        (self.reward.signal(), self.cost.signal())
-    }
-
-    fn bonuses(&self) -> &[f64] {
-        &self.bonuses
+    fn biased(&self) -> Biased<'_> {
+        Biased {
+            reward: self.reward.signal(),
+            cost: self.cost.signal(),
+            bonuses: &self.bonuses,
+        }
     }
 
     /// Certain, as far as the assumption on pi0 is.

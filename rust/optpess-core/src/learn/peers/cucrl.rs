@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::{Guarantee, LearningTerms, OptimisticReward, PeerRadii, PessimisticCost};
 use crate::error::{Error, Place, Result};
 use crate::evaluate::Evaluator;
-use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
-use crate::learn::{PolicySource, SafeBaseline, SafeCost};
+use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule, limits_of};
+use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::{InitialDistribution, Kernel, StepKernel};
 use crate::plan::{Mixer, Parametric, Tradeoff};
 use crate::policy::{MarkovPolicy, SUM_TOLERANCE};
 use crate::shape::Shape;
-use crate::table::{Signal, zeros};
+use crate::table::zeros;
 use crate::vectorised::dot;
 
 /// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
@@ -111,11 +111,7 @@ impl Cucrl {
                 found: transitions.shape.sizes().to_vec(),
             });
         }
-        let margin = match baseline.safe_cost() {
-            SafeCost::Known(margin) => Some(margin),
-            SafeCost::Estimated { .. } => None,
-        };
-        let limits = (baseline.cost_limit(), margin);
+        let limits = limits_of(&baseline);
         let rule = CucrlRule {
             transitions,
             baseline,
@@ -195,12 +191,12 @@ impl Rule for CucrlRule {
         })
     }
 
-    fn signals(&self) -> (&Signal, &Signal) {
-        (self.reward.signal(), self.cost.signal())
-    }
-
-    fn bonuses(&self) -> &[f64] {
-        &self.bonuses
+    fn biased(&self) -> Biased<'_> {
+        Biased {
+            reward: self.reward.signal(),
+            cost: self.cost.signal(),
+            bonuses: &self.bonuses,
+        }
     }
 
     /// Given that the transitions it was told are the true ones.

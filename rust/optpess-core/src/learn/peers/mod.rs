@@ -7,16 +7,22 @@
 
 mod always_baseline;
 mod cucrl;
+mod mirror_step;
 mod opdop;
+mod opt_dual;
 mod opt_primal_dual;
+mod optcmdp;
 mod optcmdp_bonus;
+mod optimistic_plan;
 mod optimistic_signals;
 mod unconstrained;
 
 pub use always_baseline::{AlwaysBaseline, BaselineRule};
 pub use cucrl::{Cucrl, CucrlRule, KnownTransitions};
 pub use opdop::{Opdop, OpdopRule};
+pub use opt_dual::{DualRule, OptDualCmdp};
 pub use opt_primal_dual::{MirrorRule, OptPrimalDualCmdp};
+pub use optcmdp::{OptCmdp, PlausibleRule};
 pub use optcmdp_bonus::{BonusRule, OptCmdpBonus};
 pub use unconstrained::{UnconstrainedOptimistic, UnconstrainedRule};
 
@@ -26,7 +32,7 @@ use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::estimate::Estimates;
 use crate::learn::turn::Turn;
-use crate::learn::{Deployment, Learner, PolicySource};
+use crate::learn::{Deployment, Learner, PolicySource, SafeBaseline, SafeCost};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -67,6 +73,26 @@ pub struct Planned {
     cost: f64,
 }
 
+/// The biased signals of the next plan, and what makes them so.
+#[derive(Debug, Clone, Copy)]
+pub struct Biased<'a> {
+    /// The biased reward.
+    pub reward: &'a Signal,
+    /// The biased cost.
+    pub cost: &'a Signal,
+    /// What is added to the average reward, `[H, S, A]`.
+    pub bonuses: &'a [f64],
+}
+
+/// tau, and the margin where the baseline's cost is known.
+fn limits_of(baseline: &SafeBaseline) -> (f64, Option<SafetyMargin>) {
+    let margin = match baseline.safe_cost() {
+        SafeCost::Known(margin) => Some(margin),
+        SafeCost::Estimated { .. } => None,
+    };
+    (baseline.cost_limit(), margin)
+}
+
 /// What tells one algorithm from another.
 pub trait Rule: Clone + Send + Sync {
     /// What its paper proves of it, in words.
@@ -81,11 +107,8 @@ pub trait Rule: Clone + Send + Sync {
     /// The episode is over: dual updates and the like.
     fn advance(&mut self) {}
 
-    /// The biased reward and cost the next plan will use.
-    fn signals(&self) -> (&Signal, &Signal);
-
-    /// What is added to the average reward, `[H, S, A]`.
-    fn bonuses(&self) -> &[f64];
+    /// What the next plan will use.
+    fn biased(&self) -> Biased<'_>;
 
     /// lambda; 0 for algorithms without one.
     fn multiplier(&self) -> f64 {
@@ -98,6 +121,12 @@ pub trait Rule: Clone + Send + Sync {
     }
 }
 
+/// A rule that is told of no safe policy, only of a cost that some policy attains.
+pub trait MarginRule: Rule {
+    /// The rule before anything is seen.
+    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self>;
+}
+
 /// A learner made of what all share and one [`Rule`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Peer<R> {
@@ -107,6 +136,20 @@ pub struct Peer<R> {
     planned: MarkovPolicy,
     turn: Turn,
     version: u64,
+}
+
+impl<R: MarginRule> Peer<R> {
+    /// A learner that has seen nothing.
+    pub fn new(
+        shape: Shape,
+        initial: InitialDistribution,
+        margin: SafetyMargin,
+        terms: LearningTerms,
+    ) -> Result<Self> {
+        let rule = R::begin(shape, &margin, &terms)?;
+        let limits = (margin.cost_limit(), Some(margin));
+        Self::from_parts(shape, initial, limits, terms, rule)
+    }
 }
 
 impl<R: Rule> Peer<R> {
@@ -147,16 +190,10 @@ impl<R: Rule> Peer<R> {
         })
     }
 
-    /// The biased reward and cost the next plan will use.
+    /// The biased signals the next plan will use.
     #[must_use]
-    pub fn signals(&self) -> (&Signal, &Signal) {
-        self.rule.signals()
-    }
-
-    /// What is added to the average reward, `[H, S, A]`.
-    #[must_use]
-    pub fn bonuses(&self) -> &[f64] {
-        self.rule.bonuses()
+    pub fn biased(&self) -> Biased<'_> {
+        self.rule.biased()
     }
 
     /// L.

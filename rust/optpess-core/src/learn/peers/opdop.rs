@@ -12,15 +12,12 @@ use crate::confidence::peers::{opdop_dual_step, opdop_mirror_step, opdop_multipl
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Estimates};
-use crate::evaluate::ClippedValues;
-use crate::learn::PolicySource;
+use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
-use crate::model::{InitialDistribution, StepKernel};
-use crate::plan::MirrorAscent;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::model::StepKernel;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
-use crate::table::Signal;
 
 /// The learner of OPDOP.
 pub type Opdop = Peer<OpdopRule>;
@@ -28,48 +25,23 @@ pub type Opdop = Peer<OpdopRule>;
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OpdopRule {
-    policy_step: f64,
-    dual_step: f64,
-    multiplier_cap: f64,
-    uniform_share: f64,
-    cost_limit: f64,
     signals: OptimisticSignals,
-    ascent: MirrorAscent,
-    multiplier: f64,
-    rewards: ClippedValues,
-    costs: ClippedValues,
-    /// V_c of the policy in play.
-    cost: f64,
+    iterate: MirrorStep,
+    uniform_share: f64,
 }
 
-impl Opdop {
-    /// A learner that has seen nothing.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
-        let rule = OpdopRule {
-            policy_step: opdop_mirror_step(shape, terms.num_episodes()),
-            dual_step: opdop_dual_step(terms.num_episodes()),
-            multiplier_cap: opdop_multiplier_cap(shape, &margin),
-            uniform_share: 1.0 / terms.num_episodes() as f64,
-            cost_limit: margin.cost_limit(),
-            signals: OptimisticSignals::new(shape)?,
-            ascent: MirrorAscent::new(shape)?,
-            multiplier: 0.0,
-            rewards: ClippedValues::new(shape)?,
-            costs: ClippedValues::new(shape)?,
-            cost: 0.0,
+impl MarginRule for OpdopRule {
+    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
+        let steps = Steps {
+            policy: opdop_mirror_step(shape, terms.num_episodes()),
+            dual: opdop_dual_step(terms.num_episodes()),
+            multiplier_cap: opdop_multiplier_cap(shape, margin),
         };
-        Self::from_parts(
-            shape,
-            initial,
-            (margin.cost_limit(), Some(margin)),
-            terms,
-            rule,
-        )
+        Ok(Self {
+            signals: OptimisticSignals::new(shape)?,
+            iterate: MirrorStep::new(shape, margin.cost_limit(), &steps)?,
+            uniform_share: 1.0 / terms.num_episodes() as f64,
+        })
     }
 }
 
@@ -115,42 +87,22 @@ impl Rule for OpdopRule {
     }
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
-        self.ascent.write(policy);
         let kernel = Regularised {
             estimates: &known.estimates,
             kernel: known.estimates.kernel(),
         };
-        let (signals, initial) = (&self.signals, &known.initial);
-        let reward = self
-            .rewards
-            .evaluate(policy, &signals.reward, &kernel, initial);
-        self.cost = self.costs.evaluate(policy, &signals.cost, &kernel, initial);
-        Ok(Planned {
-            source: PolicySource::MirrorAscent,
-            reward,
-            cost: self.cost,
-        })
+        Ok(self.iterate.play(&self.signals, &kernel, known, policy))
     }
 
     fn advance(&mut self) {
-        let (rewards, costs) = (self.rewards.action_values(), self.costs.action_values());
-        let price = self.multiplier;
-        self.ascent.mix_with_uniform(self.uniform_share);
-        self.ascent
-            .ascend(self.policy_step, |row| rewards[row] - price * costs[row]);
-        let moved = self.multiplier + self.dual_step * (self.cost - self.cost_limit);
-        self.multiplier = moved.clamp(0.0, self.multiplier_cap);
+        self.iterate.ascend(self.uniform_share);
     }
 
-    fn signals(&self) -> (&Signal, &Signal) {
-        (self.signals.reward.signal(), self.signals.cost.signal())
-    }
-
-    fn bonuses(&self) -> &[f64] {
-        &self.signals.bonuses
+    fn biased(&self) -> Biased<'_> {
+        self.signals.biased()
     }
 
     fn multiplier(&self) -> f64 {
-        self.multiplier
+        self.iterate.multiplier
     }
 }

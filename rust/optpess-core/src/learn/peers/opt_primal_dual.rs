@@ -10,15 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::peers::{dual_step, mirror_step, multiplier_cap};
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
-use crate::evaluate::ClippedValues;
-use crate::learn::PolicySource;
+use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
-use crate::model::InitialDistribution;
-use crate::plan::MirrorAscent;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
-use crate::table::Signal;
 
 /// The learner of OptPrimalDual-CMDP.
 pub type OptPrimalDualCmdp = Peer<MirrorRule>;
@@ -26,47 +22,22 @@ pub type OptPrimalDualCmdp = Peer<MirrorRule>;
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MirrorRule {
-    // t_K, 1/t, rho.
-    policy_step: f64,
-    dual_step: f64,
-    multiplier_cap: f64,
-    cost_limit: f64,
     signals: OptimisticSignals,
-    ascent: MirrorAscent,
-    multiplier: f64,
-    rewards: ClippedValues,
-    costs: ClippedValues,
-    /// V_c of the policy in play.
-    cost: f64,
+    iterate: MirrorStep,
 }
 
-impl OptPrimalDualCmdp {
-    /// A learner that has seen nothing.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
-        let rule = MirrorRule {
-            policy_step: mirror_step(shape, &margin, terms.num_episodes()),
-            dual_step: dual_step(shape, &margin, terms.num_episodes()),
-            multiplier_cap: multiplier_cap(shape, &margin),
-            cost_limit: margin.cost_limit(),
-            signals: OptimisticSignals::new(shape)?,
-            ascent: MirrorAscent::new(shape)?,
-            multiplier: 0.0,
-            rewards: ClippedValues::new(shape)?,
-            costs: ClippedValues::new(shape)?,
-            cost: 0.0,
+impl MarginRule for MirrorRule {
+    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
+        // t_K, 1/t, rho.
+        let steps = Steps {
+            policy: mirror_step(shape, margin, terms.num_episodes()),
+            dual: dual_step(shape, margin, terms.num_episodes()),
+            multiplier_cap: multiplier_cap(shape, margin),
         };
-        Self::from_parts(
-            shape,
-            initial,
-            (margin.cost_limit(), Some(margin)),
-            terms,
-            rule,
-        )
+        Ok(Self {
+            signals: OptimisticSignals::new(shape)?,
+            iterate: MirrorStep::new(shape, margin.cost_limit(), &steps)?,
+        })
     }
 }
 
@@ -80,39 +51,19 @@ impl Rule for MirrorRule {
     }
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
-        self.ascent.write(policy);
-        let (kernel, initial) = (known.estimates.kernel(), &known.initial);
-        let reward = self
-            .rewards
-            .evaluate(policy, &self.signals.reward, kernel, initial);
-        self.cost = self
-            .costs
-            .evaluate(policy, &self.signals.cost, kernel, initial);
-        Ok(Planned {
-            source: PolicySource::MirrorAscent,
-            reward,
-            cost: self.cost,
-        })
+        let kernel = known.estimates.kernel();
+        Ok(self.iterate.play(&self.signals, kernel, known, policy))
     }
 
     fn advance(&mut self) {
-        let (rewards, costs) = (self.rewards.action_values(), self.costs.action_values());
-        let price = self.multiplier;
-        self.ascent
-            .ascend(self.policy_step, |row| rewards[row] - price * costs[row]);
-        let moved = self.multiplier + self.dual_step * (self.cost - self.cost_limit);
-        self.multiplier = moved.clamp(0.0, self.multiplier_cap);
+        self.iterate.ascend(0.0);
     }
 
-    fn signals(&self) -> (&Signal, &Signal) {
-        (self.signals.reward.signal(), self.signals.cost.signal())
-    }
-
-    fn bonuses(&self) -> &[f64] {
-        &self.signals.bonuses
+    fn biased(&self) -> Biased<'_> {
+        self.signals.biased()
     }
 
     fn multiplier(&self) -> f64 {
-        self.multiplier
+        self.iterate.multiplier
     }
 }

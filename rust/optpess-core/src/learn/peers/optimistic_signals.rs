@@ -1,10 +1,13 @@
-//! Optimistic reward and cost with one bonus a pair, as most of these algorithms use them.
+//! What most of these algorithms plan with: optimistic signals with one bonus a pair, on the estimated
+//! kernel or on all plausible ones.
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::{OptimisticCost, OptimisticReward};
+use crate::confidence::{OptimisticCost, OptimisticReward, PeerRadii};
 use crate::error::Result;
-use crate::learn::peers::Row;
+use crate::estimate::EmpiricalKernel;
+use crate::learn::peers::{Biased, Known, Row};
+use crate::plan::{Extended, KernelBox, Tradeoff};
 use crate::shape::Shape;
 use crate::table::zeros;
 
@@ -13,7 +16,7 @@ use crate::table::zeros;
 pub(crate) struct OptimisticSignals {
     pub(crate) reward: OptimisticReward,
     pub(crate) cost: OptimisticCost,
-    pub(crate) bonuses: Vec<f64>, // [H, S, A]
+    bonuses: Vec<f64>, // [H, S, A]
     pairs: usize,
 }
 
@@ -32,5 +35,66 @@ impl OptimisticSignals {
         self.reward.update(row.step, row.pair, row.reward, bonus);
         self.cost.update(row.step, row.pair, row.cost, bonus);
         self.bonuses[row.step * self.pairs + row.pair] = bonus;
+    }
+
+    /// The problem on the estimated kernel.
+    pub(crate) fn on_estimates<'a>(
+        &'a self,
+        known: &'a Known,
+    ) -> Tradeoff<'a, OptimisticReward, OptimisticCost, EmpiricalKernel> {
+        Tradeoff {
+            shape: known.shape,
+            reward: &self.reward,
+            cost: &self.cost,
+            kernel: known.estimates.kernel(),
+            initial: &known.initial,
+        }
+    }
+
+    pub(crate) fn biased(&self) -> Biased<'_> {
+        Biased {
+            reward: self.reward.signal(),
+            cost: self.cost.signal(),
+            bonuses: &self.bonuses,
+        }
+    }
+}
+
+/// r-hat + b_o, c-hat - b_o, and the kernels within b_p of P-hat.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Plausible {
+    pub(crate) signals: OptimisticSignals,
+    kernels: KernelBox,
+}
+
+impl Plausible {
+    /// Tables to be filled: every row is revised before the first plan.
+    pub(crate) fn new(shape: Shape) -> Result<Self> {
+        Ok(Self {
+            signals: OptimisticSignals::new(shape)?,
+            kernels: KernelBox::everything(shape)?,
+        })
+    }
+
+    pub(crate) fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+        self.signals.revise(row, radii.observation(row.visits));
+        if !row.frequencies.is_empty() {
+            let radius = |_, frequency| radii.successor(row.visits, frequency);
+            self.kernels
+                .set_row(row.step, row.pair, row.frequencies, radius);
+        }
+    }
+
+    /// The problem over policies and plausible kernels.
+    pub(crate) fn problem<'a>(
+        &'a self,
+        known: &'a Known,
+    ) -> Extended<'a, OptimisticReward, OptimisticCost> {
+        Extended {
+            reward: &self.signals.reward,
+            cost: &self.signals.cost,
+            kernels: &self.kernels,
+            initial: &known.initial,
+        }
     }
 }

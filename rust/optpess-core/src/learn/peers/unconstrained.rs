@@ -12,17 +12,15 @@ use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Known, Peer, Planned, Row, Rule};
-use crate::model::InitialDistribution;
-use crate::plan::{Objective, StepValues, Tradeoff, Vertex};
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::plan::{Objective, StepValues, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
-use crate::table::Signal;
 
 /// The learner that ignores the cost.
 pub type UnconstrainedOptimistic = Peer<UnconstrainedRule>;
 
-/// How it plans.
+/// How it plans. The margin is for the record: no plan looks at it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnconstrainedRule {
     signals: OptimisticSignals,
@@ -30,26 +28,13 @@ pub struct UnconstrainedRule {
     found: Vertex,
 }
 
-impl UnconstrainedOptimistic {
-    /// A learner that has seen nothing. The margin is for the record: no plan looks at it.
-    pub fn new(
-        shape: Shape,
-        initial: InitialDistribution,
-        margin: SafetyMargin,
-        terms: LearningTerms,
-    ) -> Result<Self> {
-        let rule = UnconstrainedRule {
+impl MarginRule for UnconstrainedRule {
+    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+        Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             values: StepValues::new(shape)?,
             found: Vertex::new(shape)?,
-        };
-        Self::from_parts(
-            shape,
-            initial,
-            (margin.cost_limit(), Some(margin)),
-            terms,
-            rule,
-        )
+        })
     }
 }
 
@@ -63,13 +48,7 @@ impl Rule for UnconstrainedRule {
     }
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
-        let problem = Tradeoff {
-            shape: known.shape,
-            reward: &self.signals.reward,
-            cost: &self.signals.cost,
-            kernel: known.estimates.kernel(),
-            initial: &known.initial,
-        };
+        let problem = self.signals.on_estimates(known);
         problem.solve(
             Objective::Lagrangian(0.0),
             &mut self.values,
@@ -83,11 +62,7 @@ impl Rule for UnconstrainedRule {
         })
     }
 
-    fn signals(&self) -> (&Signal, &Signal) {
-        (self.signals.reward.signal(), self.signals.cost.signal())
-    }
-
-    fn bonuses(&self) -> &[f64] {
-        &self.signals.bonuses
+    fn biased(&self) -> Biased<'_> {
+        self.signals.biased()
     }
 }

@@ -1,0 +1,207 @@
+"""Planning over policies and plausible kernels at once: the problem OptCMDP solves before every episode.
+
+Over extended occupancies z[h, s, a, s'] >= 0 with marginals q[h, s, a] (at the last step, which nothing
+follows, q alone), maximise <q, r> subject to the flow constraints
+
+    sum_a q[0, s, a] = mu(s),    sum_a q[h+1, s', a] = sum_{s, a} z[h, s, a, s'],
+
+to <q, c> <= tau, and to every kernel row z / q being within its box:
+
+    lower[h, s, a, s'] q[h, s, a] <= z[h, s, a, s'] <= upper[h, s, a, s'] q[h, s, a].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess import _core
+from optpess.exceptions import InfeasibleError, InvalidInputError
+from optpess.highs import LinearProgram, Matrix, check_finite, flow_bounds, size_of
+from optpess.plans import floats, limits_in
+
+__all__ = ["ExtendedPlan", "solve_extended"]
+
+FloatArray = npt.NDArray[np.float64]
+
+# An end of a box below this is 0 to HiGHS, which drops such entries of a matrix.
+_LEAST_END = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ExtendedPlan:
+    """The best pair of a policy and a plausible kernel within a limit."""
+
+    policy: FloatArray
+    """``[H, S, A]``, read off the occupancy."""
+    value: float
+    """V(r) of the policy on the kernel chosen: the optimum."""
+    cost: float
+    """V(c) of the policy on the kernel chosen."""
+    multiplier: float
+    """How much value one more unit of the limit would buy."""
+    bound: float
+    """No pair within the limit has a larger value: the Lagrangian at the multiplier."""
+    occupancy: FloatArray
+    """q, ``[H, S, A]``."""
+    flow: FloatArray
+    """z, ``[H - 1, S, A, S]``."""
+    engine: str
+    inductions: int
+    """How many extended backward inductions it took; 0 for the linear program."""
+
+    @property
+    def transitions(self) -> FloatArray:
+        """The kernel chosen, ``[H, S, A, S]``; rows are zero where the plan never arrives, and at the
+        last step.
+        """
+        kernel = np.zeros((*self.policy.shape, self.policy.shape[1]))
+        masses = self.flow.sum(axis=-1, keepdims=True)
+        np.divide(self.flow, masses, out=kernel[:-1], where=masses > 0.0)
+        return kernel
+
+
+def solve_extended(
+    reward: npt.ArrayLike,
+    cost: npt.ArrayLike,
+    transitions: npt.ArrayLike,
+    radius: npt.ArrayLike,
+    initial: npt.ArrayLike,
+    cost_limit: float,
+    engine: Literal["parametric", "highs"] = "parametric",
+) -> ExtendedPlan:
+    """The most reward within a limit over policies *and* over kernels within a radius of the given one.
+
+    Args:
+        reward, cost: ``[H, S, A]``, any finite numbers.
+        transitions: ``[H, S, A, S]``, the middle of each box; the last step is not looked at.
+        radius: ``[H, S, A, S]``, how far each probability may be from it. Rows of plausible kernels are
+            distributions; a box that holds none is refused.
+        initial: ``[S]``, the distribution of the first state.
+        cost_limit: any finite number.
+        engine: ``"parametric"`` (the chord method over extended backward inductions) or ``"highs"`` (the
+            extended occupancy linear program, its referee).
+
+    Raises
+    ------
+        InfeasibleError: no policy meets the limit on any plausible kernel.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> model = op.zoo.pair()
+        >>> centre = np.stack([model.transitions.to_array()] * 2)
+        >>> known = (model.rewards, model.costs[0], centre)
+        >>> sure = op.solve_extended(*known, 0.0 * centre, model.initial, 0.6)
+        >>> round(sure.value * 96)
+        79
+        >>> op.solve_extended(*known, 0.0 * centre + 0.1, model.initial, 0.6).value > sure.value
+        True
+    """
+    limit = float(limits_in(cost_limit, 1)[0])
+    if engine == "parametric":
+        answer = _core.solve_extended(reward, cost, transitions, radius, initial, limit)
+        return ExtendedPlan(**answer, engine=engine)
+    if engine != "highs":
+        raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
+    arrays = {"reward": reward, "cost": cost, "transitions": transitions, "radius": radius}
+    known = {name: floats(name, array) for name, array in arrays.items()}
+    return _solve_highs(known, floats("initial", initial), limit)
+
+
+def _solve_highs(arrays: dict[str, FloatArray], initial: FloatArray, limit: float) -> ExtendedPlan:
+    reward, cost = arrays["reward"], arrays["cost"]
+    centre, radius = arrays["transitions"], arrays["radius"]
+    if reward.ndim != 3 or cost.shape != reward.shape or initial.shape != reward.shape[1:2]:
+        raise InvalidInputError(
+            f"reward has shape {reward.shape}, cost {cost.shape} and initial {initial.shape}; they must "
+            "have the axes [H, S, A], [H, S, A] and [S]"
+        )
+    check_finite(reward=reward, cost=cost, initial=initial)
+    least = -_best(-cost, centre, radius, initial)[1]  # also checks the boxes
+    found = _optimum(reward, cost, centre[:-1], radius[:-1], initial, limit)
+    if found is None:
+        error = InfeasibleError(f"no plausible pair meets the limit {limit}: the least cost is {least}")
+        error.kind, error.least_cost = "Infeasible", least
+        raise error
+    occupancy, flow, multiplier = found
+    greedy, most = _best(reward - multiplier * cost, centre, radius, initial)
+    return ExtendedPlan(
+        policy=_core.policy_from_occupancy(occupancy, greedy),
+        value=float((occupancy * reward).sum()),
+        cost=float((occupancy * cost).sum()),
+        multiplier=multiplier,
+        bound=most + multiplier * limit,
+        occupancy=occupancy,
+        flow=flow,
+        engine="highs",
+        inductions=0,
+    )
+
+
+def _best(
+    signal: FloatArray, centre: FloatArray, radius: FloatArray, initial: FloatArray
+) -> tuple[FloatArray, float]:
+    """The best policy for a signal on its best plausible kernel, and its value there."""
+    policy, _, values = _core.extended_induction(signal, centre, radius)
+    return policy, float(values[0] @ initial)
+
+
+def _optimum(
+    reward: FloatArray,
+    cost: FloatArray,
+    centre: FloatArray,
+    radius: FloatArray,
+    initial: FloatArray,
+    limit: float,
+) -> tuple[FloatArray, FloatArray, float] | None:
+    """q, z and the multiplier by HiGHS, or None if nothing meets the limit."""
+    program = LinearProgram()
+    reward_scale, cost_scale = size_of(reward), size_of(cost)
+    lower, upper = np.maximum(centre - radius, 0.0), np.minimum(centre + radius, 1.0)
+    matrix, ends = _matrix(cost / cost_scale, lower, upper)
+    flows = flow_bounds(reward.shape, initial)
+    zeros = np.zeros(centre[..., 0].size)
+    low = np.r_[flows, zeros, np.zeros(ends[0]), np.full(ends[1] + 1, -program.infinity)]
+    high = np.r_[flows, zeros, np.full(ends[0], program.infinity), np.zeros(ends[1])]
+    objective = np.r_[reward.ravel() / reward_scale, np.zeros(centre.size)]
+    optimum = program.maximise(objective, matrix, (low, np.r_[high, limit / cost_scale]))
+    if optimum is None:
+        return None
+    occupancy = optimum.columns[: reward.size].reshape(reward.shape)
+    flow = optimum.columns[reward.size :].reshape(centre.shape)
+    return occupancy, flow, max(-float(optimum.row_duals[-1]) * reward_scale / cost_scale, 0.0)
+
+
+def _matrix(cost: FloatArray, lower: FloatArray, upper: FloatArray) -> tuple[Matrix, tuple[int, int]]:
+    """The matrix over columns (q, z), and how many lower and upper ends bind: rows for the flows, for
+    q = sum z, for those ends, and for the cost.
+    """
+    horizon, num_states, num_actions = cost.shape
+    q = np.arange(cost.size)
+    z = cost.size + np.arange(lower.size)
+    owner, successor = np.divmod(np.arange(lower.size), num_states)  # (h, s, a) and s' of each z
+    step = owner // (num_states * num_actions)
+    parts: list[tuple[Any, Any, Any]] = [(q // num_actions, q, 1.0)]
+    parts.append(((step + 1) * num_states + successor, z, -1.0))
+    rows = horizon * num_states
+    balanced = rows + np.arange(lower[..., 0].size)
+    parts += [(balanced, q[: balanced.size], -1.0), (rows + owner, z, 1.0)]
+    rows += balanced.size
+    counts = []
+    for ends, binding in ((lower.ravel(), lower > _LEAST_END), (upper.ravel(), upper < 1.0)):
+        bound = np.flatnonzero(binding)
+        own = rows + np.arange(bound.size)
+        parts += [(own, z[bound], 1.0), (own, owner[bound], -ends[bound])]
+        rows += bound.size
+        counts.append(bound.size)
+    parts.append((np.full(q.size, rows), q, cost.ravel()))
+    row = np.concatenate([part[0] for part in parts])
+    column = np.concatenate([part[1] for part in parts])
+    entry = np.concatenate([np.broadcast_to(part[2], part[0].shape) for part in parts])
+    order = np.lexsort((row, column))
+    starts = np.searchsorted(column[order], np.arange(q.size + z.size + 1))
+    matrix = Matrix(starts.astype(np.int32), row[order].astype(np.int32), entry[order])
+    return matrix, (counts[0], counts[1])

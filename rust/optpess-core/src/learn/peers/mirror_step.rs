@@ -1,0 +1,85 @@
+//! One step of mirror ascent on the policy and of gradient ascent on the price of cost.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::evaluate::ClippedValues;
+use crate::learn::PolicySource;
+use crate::learn::peers::optimistic_signals::OptimisticSignals;
+use crate::learn::peers::{Known, Planned};
+use crate::model::StepKernel;
+use crate::plan::MirrorAscent;
+use crate::policy::MarkovPolicy;
+use crate::shape::Shape;
+
+/// The iterate of OptPrimalDual-CMDP and OPDOP, which differ in steps, estimates and mixing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct MirrorStep {
+    policy_step: f64,
+    dual_step: f64,
+    multiplier_cap: f64,
+    cost_limit: f64,
+    ascent: MirrorAscent,
+    pub(crate) multiplier: f64,
+    rewards: ClippedValues,
+    costs: ClippedValues,
+    /// V_c of the policy in play.
+    cost: f64,
+}
+
+/// How far the policy and the price move, and how far the price may go.
+pub(crate) struct Steps {
+    pub(crate) policy: f64,
+    pub(crate) dual: f64,
+    pub(crate) multiplier_cap: f64,
+}
+
+impl MirrorStep {
+    /// Starts from the uniform policy, free of charge.
+    pub(crate) fn new(shape: Shape, cost_limit: f64, steps: &Steps) -> Result<Self> {
+        Ok(Self {
+            policy_step: steps.policy,
+            dual_step: steps.dual,
+            multiplier_cap: steps.multiplier_cap,
+            cost_limit,
+            ascent: MirrorAscent::new(shape)?,
+            multiplier: 0.0,
+            rewards: ClippedValues::new(shape)?,
+            costs: ClippedValues::new(shape)?,
+            cost: 0.0,
+        })
+    }
+
+    /// Writes the iterate and evaluates it, with clipped action values.
+    pub(crate) fn play<K: StepKernel>(
+        &mut self,
+        signals: &OptimisticSignals,
+        kernel: &K,
+        known: &Known,
+        policy: &mut MarkovPolicy,
+    ) -> Planned {
+        self.ascent.write(policy);
+        let (rewards, costs) = (&mut self.rewards, &mut self.costs);
+        let reward = rewards.evaluate(policy, &signals.reward, kernel, &known.initial);
+        self.cost = costs.evaluate(policy, &signals.cost, kernel, &known.initial);
+        Planned {
+            source: PolicySource::MirrorAscent,
+            reward,
+            cost: self.cost,
+        }
+    }
+
+    /// pi <- pi exp(step (Q_r - lambda Q_c)), from pi mixed with a share of the uniform policy; lambda <-
+    /// clip(lambda + step (V_c - tau), 0, cap).
+    pub(crate) fn ascend(&mut self, uniform_share: f64) {
+        if uniform_share > 0.0 {
+            self.ascent.mix_with_uniform(uniform_share);
+        }
+        let (rewards, costs) = (self.rewards.action_values(), self.costs.action_values());
+        let price = self.multiplier;
+        self.ascent
+            .ascend(self.policy_step, |row| rewards[row] - price * costs[row]);
+        let moved = self.multiplier + self.dual_step * (self.cost - self.cost_limit);
+        self.multiplier = moved.clamp(0.0, self.multiplier_cap);
+    }
+}

@@ -1,0 +1,58 @@
+//! OptCMDP of \[Efroni20\]: optimism in reward, cost and transitions, over all plausible kernels.
+//!
+//! The box in words: play the policy of the pair (pi, p') that maximises V(r-hat + b_o, p') subject to
+//! V(c-hat - b_o, p') <= tau, over policies pi and kernels p' within b_p of P-hat: a linear program over
+//! extended occupancies, solved here by the chord method with extended backward induction. Its optimum
+//! mixes two pairs; the policy is the marginal of the mixed extended occupancy. One episode costs a few
+//! extended inductions. Promise: regret and strong violation of order sqrt(K), with probability
+//! 1 - delta; nothing about single episodes.
+
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
+use crate::error::Result;
+use crate::learn::PolicySource;
+use crate::learn::peers::optimistic_plan::OptimisticPlan;
+use crate::learn::peers::optimistic_signals::Plausible;
+use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::plan::{ExtendedValues, ExtendedVertex};
+use crate::policy::MarkovPolicy;
+use crate::shape::Shape;
+
+/// The learner of OptCMDP.
+pub type OptCmdp = Peer<PlausibleRule>;
+
+/// How it plans.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlausibleRule {
+    plausible: Plausible,
+    plan: OptimisticPlan<ExtendedVertex, ExtendedValues>,
+}
+
+impl MarginRule for PlausibleRule {
+    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+        Ok(Self {
+            plausible: Plausible::new(shape)?,
+            plan: OptimisticPlan::new(shape)?,
+        })
+    }
+}
+
+impl Rule for PlausibleRule {
+    const PROMISE: &'static str =
+        "regret and strong violation of order sqrt(K) with probability 1 - delta";
+
+    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+        self.plausible.revise(row, radii);
+    }
+
+    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+        let problem = self.plausible.problem(known);
+        self.plan
+            .plan(&problem, known, PolicySource::Plausible, policy)
+    }
+
+    fn biased(&self) -> Biased<'_> {
+        self.plausible.signals.biased()
+    }
+}

@@ -1,0 +1,280 @@
+//! Sets of plausible kernels: every probability between two ends, every row a distribution.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Interval, Place, Result};
+use crate::policy::{SUM_TOLERANCE, checked_sum};
+use crate::shape::Shape;
+use crate::table::zeros;
+
+/// All kernels whose rows are distributions within a box; rows are chosen independently of each other.
+///
+/// Kept as the lower ends, the room above them and what each row's lower ends miss of 1: choosing a row is
+/// handing out what is missing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KernelBox {
+    shape: Shape,
+    lower: Vec<f64>,   // [H - 1, S, A, S]
+    room: Vec<f64>,    // [H - 1, S, A, S], upper end - lower end
+    missing: Vec<f64>, // [H - 1, S, A]
+}
+
+impl KernelBox {
+    /// Every kernel there is.
+    pub fn everything(shape: Shape) -> Result<Self> {
+        let rows = (shape.horizon() - 1) * shape.pairs();
+        let Some(entries) = rows.checked_mul(shape.num_states()) else {
+            return Err(Error::TooLarge {
+                what: "a set of kernels [H, S, A, S]",
+                sizes: shape.sizes().to_vec(),
+                allowed: usize::MAX,
+            });
+        };
+        let mut room = zeros("a set of kernels [H, S, A, S]", entries)?;
+        room.fill(1.0);
+        let mut missing = zeros("a set of kernels [H, S, A]", rows)?;
+        missing.fill(1.0);
+        Ok(Self {
+            shape,
+            lower: zeros("a set of kernels [H, S, A, S]", entries)?,
+            room,
+            missing,
+        })
+    }
+
+    /// The kernels within `radius` of `centre`, both `[H, S, A, S]`; the last step is not looked at.
+    ///
+    /// Formula: p' in the simplex with |p'(s') - p(s')| <= b_p(s') for every s'. Citation: \[Efroni20\],
+    /// OptCMDP. Deviation: none; a box that holds no distribution is refused.
+    pub fn around(shape: Shape, centre: &[f64], radius: &[f64]) -> Result<Self> {
+        let states = shape.num_states();
+        let mut set = Self::everything(shape)?;
+        for (array, data) in [("transitions", centre), ("radius", radius)] {
+            if data.len() != shape.triples() * states {
+                return Err(Error::ShapeMismatch {
+                    array,
+                    axes: "[H, S, A, S]",
+                    expected: [&shape.sizes()[..], &[states]].concat(),
+                    found: vec![data.len()],
+                });
+            }
+        }
+        for row in 0..set.missing.len() {
+            let [step, state, action] = shape.triple_index(row);
+            let range = row * states..(row + 1) * states;
+            let (centre, radius) = (&centre[range.clone()], &radius[range]);
+            for (array, data) in [("transitions", centre), ("radius", radius)] {
+                checked_sum(data, |entry| {
+                    Place::new(array, &[step, state, action, entry])
+                })?;
+            }
+            if let Some(entry) = centre.iter().position(|&p| p > 1.0) {
+                return Err(Error::OutOfRange {
+                    place: Place::new("transitions", &[step, state, action, entry]),
+                    found: centre[entry],
+                    allowed: Interval::closed(0.0, 1.0),
+                });
+            }
+            set.set_row(step, shape.pair(state, action), centre, |entry, _| {
+                radius[entry]
+            });
+            set.check_row(row)?;
+        }
+        Ok(set)
+    }
+
+    /// Replaces the box of a pair. The caller sees to it that it holds a distribution, as a box around a
+    /// distribution does.
+    pub(crate) fn set_row(
+        &mut self,
+        step: usize,
+        pair: usize,
+        centre: &[f64],
+        radius: impl Fn(usize, f64) -> f64,
+    ) {
+        let (row, states) = (step * self.shape.pairs() + pair, self.shape.num_states());
+        let lower = &mut self.lower[row * states..][..states];
+        let room = &mut self.room[row * states..][..states];
+        let mut missing = 1.0;
+        let ends = lower.iter_mut().zip(room).zip(centre);
+        for (successor, ((least, room), &probability)) in ends.enumerate() {
+            let width = radius(successor, probability);
+            *least = (probability - width).max(0.0);
+            *room = (probability + width).min(1.0) - *least;
+            missing -= *least;
+        }
+        self.missing[row] = missing;
+    }
+
+    /// Refuses a box that no distribution lies in.
+    fn check_row(&self, row: usize) -> Result<()> {
+        let place = |name| Place::new(name, &self.shape.triple_index(row));
+        let states = self.shape.num_states();
+        let room: f64 = self.room[row * states..][..states].iter().sum();
+        let missing = self.missing[row];
+        if missing < -SUM_TOLERANCE {
+            return Err(Error::NotADistribution {
+                place: place("transitions - radius"),
+                sum: 1.0 - missing,
+                required: "at most 1, or no distribution is plausible",
+            });
+        }
+        if room < missing - SUM_TOLERANCE {
+            return Err(Error::NotADistribution {
+                place: place("transitions + radius"),
+                sum: 1.0 - missing + room,
+                required: "at least 1, or no distribution is plausible",
+            });
+        }
+        Ok(())
+    }
+
+    /// H, |S|, |A|.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The lower ends of a step, `[S, A, S]`.
+    #[inline(always)]
+    pub(crate) fn lower_ends(&self, step: usize) -> &[f64] {
+        let entries = self.shape.pairs() * self.shape.num_states();
+        &self.lower[step * entries..][..entries]
+    }
+
+    /// The best row of a pair's box: hands out what its lower ends miss of 1, to the first states of
+    /// `order` first. `give` is told of every state that gets something, and of how much.
+    ///
+    /// Formula: argmax of <p', v> over the box within the simplex, for `order` from the most valuable state
+    /// to the least: every state has its lower end, and the rest fills the most valuable states up to
+    /// their upper ends. Citation: \[Efroni20\], extended value iteration (after Jaksch, Ortner and Auer
+    /// 2010, Figure 2). Deviation: none.
+    #[inline(always)]
+    pub(crate) fn fill(
+        &self,
+        step: usize,
+        pair: usize,
+        order: &[u32],
+        mut give: impl FnMut(usize, f64),
+    ) {
+        let (row, states) = (step * self.shape.pairs() + pair, self.shape.num_states());
+        let room = &self.room[row * states..][..states];
+        let mut missing = self.missing[row];
+        for &state in order {
+            if missing <= 0.0 {
+                break;
+            }
+            let state = state as usize;
+            let given = room[state].min(missing);
+            give(state, given);
+            missing -= given;
+        }
+    }
+
+    /// Writes the best row of a pair's box into `row`; see [`KernelBox::fill`].
+    #[inline(always)]
+    pub(crate) fn write_best(&self, step: usize, pair: usize, order: &[u32], row: &mut [f64]) {
+        let states = self.shape.num_states();
+        row.copy_from_slice(&self.lower_ends(step)[pair * states..][..states]);
+        self.fill(step, pair, order, |state, given| row[state] += given);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The best value over all vertices of the box within the simplex: all coordinates but one at an end.
+    fn by_vertices(centre: &[f64], radius: &[f64], values: &[f64]) -> f64 {
+        let states = centre.len();
+        let low = |s: usize| (centre[s] - radius[s]).max(0.0);
+        let high = |s: usize| (centre[s] + radius[s]).min(1.0);
+        let mut best = f64::NEG_INFINITY;
+        for free in 0..states {
+            for ends in 0..1_u32 << states {
+                let end = |s: usize| if ends >> s & 1 == 1 { high(s) } else { low(s) };
+                let mut row: Vec<f64> = (0..states).map(end).collect();
+                row[free] = 0.0;
+                row[free] = 1.0 - row.iter().sum::<f64>();
+                if row[free] >= low(free) - 1e-12 && row[free] <= high(free) + 1e-12 {
+                    best = best.max(row.iter().zip(values).map(|(p, v)| p * v).sum());
+                }
+            }
+        }
+        best
+    }
+
+    /// Numbers in [0, 1) that look random and are the same everywhere.
+    fn numbers(seed: u64) -> impl FnMut() -> f64 {
+        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+        move || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        }
+    }
+
+    #[test]
+    fn the_best_row_is_the_best_vertex_of_the_box_within_the_simplex() {
+        for seed in 0..4000 {
+            let mut next = numbers(seed);
+            let states = 1 + (5.0 * next()) as usize;
+            let mut centre: Vec<f64> = (0..states).map(|_| next()).collect();
+            let total: f64 = centre.iter().sum();
+            centre.iter_mut().for_each(|p| *p /= total);
+            let mut wide = 0.5 * next();
+            if seed % 7 == 0 {
+                centre.fill(0.0); // never visited: the box is wide
+                wide = 5.0;
+            }
+            let radius: Vec<f64> = (0..states).map(|_| wide * (0.5 + next())).collect();
+            let ties = seed % 3 == 0;
+            let value = |number: f64| 10.0 * if ties { number.round() } else { number } - 5.0;
+            let values: Vec<f64> = (0..states).map(|_| value(next())).collect();
+            let mut order: Vec<u32> = (0..states as u32).collect();
+            order.sort_by(|&a, &b| values[b as usize].total_cmp(&values[a as usize]));
+            let shape = Shape::new(2, states, 1).unwrap();
+            let repeated = |row: &[f64]| row.repeat(2 * states);
+            let set = KernelBox::around(shape, &repeated(&centre), &repeated(&radius)).unwrap();
+            let mut row = vec![0.0; states];
+            set.write_best(0, states - 1, &order, &mut row);
+            let found: f64 = row.iter().zip(&values).map(|(p, v)| p * v).sum();
+            let best = by_vertices(&centre, &radius, &values);
+            assert!(
+                (found - best).abs() < 1e-12,
+                "seed {seed}: {found} < {best}"
+            );
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-14);
+            for ((p, middle), width) in row.iter().zip(&centre).zip(&radius) {
+                assert!((p - middle).abs() <= width + 1e-15);
+            }
+        }
+    }
+
+    #[test]
+    fn a_box_without_a_distribution_is_refused_by_name() {
+        let shape = Shape::new(2, 2, 1).unwrap();
+        let refused = |centre: f64, radius: f64| {
+            KernelBox::around(shape, &[centre; 8], &[radius; 8])
+                .unwrap_err()
+                .to_string()
+        };
+        let few = refused(0.0, 0.1);
+        assert!(
+            few.starts_with("transitions + radius[0, 0, 0] sums to 0.2"),
+            "{few}"
+        );
+        let many = refused(0.9, 0.1);
+        assert!(
+            many.starts_with("transitions - radius[0, 0, 0] sums to 1.6"),
+            "{many}"
+        );
+        let negative = refused(0.5, -0.1);
+        assert!(
+            negative.starts_with("radius[0, 0, 0, 0] is -0.1"),
+            "{negative}"
+        );
+        assert!(refused(1.5, 0.1).starts_with("transitions[0, 0, 0, 0] is 1.5"));
+    }
+}
