@@ -8,6 +8,8 @@ use crate::lanes::{LANES, Lanes};
 pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
     /// How many numbers there are.
     const COUNT: usize;
+    /// As many indices.
+    type Indices: AsRef<[u32]> + Copy + Default + Debug + PartialEq + Send + Sync;
     /// The same number everywhere.
     fn all(number: f64) -> Self;
     /// f of each number.
@@ -16,6 +18,8 @@ pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
     fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self;
     /// Where the first of `pair` is greater than the second the number of `yes`, else that of `no`.
     fn choose(pair: (Self, Self), yes: Self, no: Self) -> Self;
+    /// The numbers, whole and not negative, as indices.
+    fn to_indices(self) -> Self::Indices;
     /// One of the numbers.
     fn lane(&self, lane: usize) -> f64;
     /// One of the numbers, to be written.
@@ -30,6 +34,12 @@ pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
 
 impl Wide for f64 {
     const COUNT: usize = 1;
+    type Indices = [u32; 1];
+
+    #[inline(always)]
+    fn to_indices(self) -> Self::Indices {
+        [self as u32]
+    }
 
     #[inline(always)]
     fn all(number: f64) -> Self {
@@ -64,6 +74,12 @@ impl Wide for f64 {
 
 impl Wide for Lanes {
     const COUNT: usize = LANES;
+    type Indices = [u32; LANES];
+
+    #[inline(always)]
+    fn to_indices(self) -> Self::Indices {
+        self.0.map(|number| number as u32)
+    }
 
     #[inline(always)]
     fn all(number: f64) -> Self {

@@ -22,7 +22,7 @@ const MOST_ENTRIES: usize = 512;
 
 /// One learner (`V` is f64) or eight ([`Lanes`]). The last axis of every table is the replicate.
 #[derive(Debug, Clone)]
-pub(crate) struct PrimalDualFlock<V> {
+pub(crate) struct PrimalDualFlock<V: Wide> {
     shape: Shape,
     initial: InitialDistribution,
     margin: SafetyMargin,
@@ -37,7 +37,7 @@ pub(crate) struct PrimalDualFlock<V> {
     multiplier: V,
     next_multiplier: V,
     // The plan.
-    actions: Vec<V>, // [H, S], whole numbers
+    actions: Vec<V::Indices>, // [H, S]
     changed: bool,
     values: [Vec<V>; 2],      // [S], of the Lagrangian: this step's and the next
     cost_values: [Vec<V>; 2], // [S]
@@ -112,12 +112,12 @@ impl<V: Wide> PrimalDualFlock<V> {
     /// The action of a replicate at (step, state).
     #[inline(always)]
     pub(crate) fn action(&self, step: usize, state: usize, lane: usize) -> usize {
-        self.actions[step * self.shape.num_states() + state].lane(lane) as usize
+        self.actions[step * self.shape.num_states() + state].as_ref()[lane] as usize
     }
 
     /// The actions of all replicates, `[H, S]`.
     #[inline(always)]
-    pub(crate) fn actions(&self) -> &[V] {
+    pub(crate) fn actions(&self) -> &[V::Indices] {
         &self.actions
     }
 
@@ -173,7 +173,7 @@ impl<V: Wide> PrimalDualFlock<V> {
 }
 
 /// Returns max(0, V(c tilde)) of each plan, or 0 if `WITH_COST` is false.
-struct Induction<'a, V, const S: usize, const WITH_COST: bool> {
+struct Induction<'a, V: Wide, const S: usize, const WITH_COST: bool> {
     flock: &'a mut PrimalDualFlock<V>,
     price: V,
 }
@@ -193,18 +193,20 @@ impl<V: Wide, const S: usize, const WITH_COST: bool> Job for Induction<'_, V, S,
             let ([here, next], [cost_here, cost_next]) =
                 (&mut flock.values, &mut flock.cost_values);
             let (next, cost_next) = (&next[..states], &cost_next[..states]);
-            for state in 0..states {
+            let pairs = flock.pairs[step * states * actions..].chunks_exact(actions);
+            let mut rows = flock.kernel[step * states * actions * states..].chunks_exact(states);
+            let chosen = &mut flock.actions[step * states..][..states];
+            let values = here.iter_mut().zip(cost_here);
+            for ((pairs, kept), (value, cost_value)) in pairs.zip(chosen).zip(values) {
                 let mut best = V::all(f64::NEG_INFINITY);
                 let (mut best_action, mut best_cost) = (V::default(), V::default());
-                for action in 0..actions {
-                    let row = (step * states + state) * actions + action;
-                    let Pair {
-                        reward, mut cost, ..
-                    } = flock.pairs[row];
+                for (action, pair) in pairs.iter().enumerate() {
+                    let (reward, mut cost) = (pair.reward, pair.cost);
                     let priced = price.zip(cost, |price, cost| price * cost);
                     let mut quality = reward.zip(priced, |reward, priced| reward - priced);
-                    if step + 1 < steps {
-                        let columns = &flock.kernel[row * states..][..states];
+                    if step + 1 < steps
+                        && let Some(columns) = rows.next()
+                    {
                         quality = quality.plus(lane_sums::<S, V>(columns, next));
                         if WITH_COST {
                             cost = cost.plus(lane_sums::<S, V>(columns, cost_next));
@@ -215,12 +217,10 @@ impl<V: Wide, const S: usize, const WITH_COST: bool> Job for Induction<'_, V, S,
                     best_cost = V::choose(better, cost, best_cost);
                     best = V::choose(better, quality, best);
                 }
-                let kept = &mut flock.actions[step * states + state];
-                let moved = kept.zip(best_action, |old, new| (old - new).abs());
-                flock.changed |= (0..V::COUNT).any(|lane| moved.lane(lane) > 0.0);
+                let best_action = best_action.to_indices();
+                flock.changed |= *kept != best_action;
                 *kept = best_action;
-                here[state] = best;
-                cost_here[state] = best_cost;
+                (*value, *cost_value) = (best, best_cost);
             }
         }
         if !WITH_COST {
@@ -231,7 +231,7 @@ impl<V: Wide, const S: usize, const WITH_COST: bool> Job for Induction<'_, V, S,
     }
 }
 
-struct Update<'a, V> {
+struct Update<'a, V: Wide> {
     flock: &'a mut PrimalDualFlock<V>,
     seen: &'a [Trajectory],
 }

@@ -24,7 +24,7 @@ pub(crate) fn run_side_by_side<V: Wide>(
     control: &Control,
 ) -> Result<()> {
     let environment = TabularEnvironment::new(model)?;
-    let mut judge = FlockJudge::new(model)?;
+    let mut judge = FlockJudge::<V>::new(model)?;
     let mut seen = Vec::with_capacity(streams.len());
     for _ in 0..streams.len() {
         seen.push(Trajectory::new(model.shape(), model.costs().len())?);
@@ -69,6 +69,7 @@ pub(crate) fn run_side_by_side<V: Wide>(
 #[derive(Debug)]
 struct FlockJudge<'m, V> {
     model: &'m ConstrainedMdp,
+    means: Vec<[f64; 2]>,     // [H, S, A], expected reward and cost
     rows: Vec<f64>,           // the true kernel, dense
     stride: usize,            // between the rows of two steps; 0 for a stationary kernel
     values: [[Vec<V>; 2]; 2], // [S], reward and cost, of this step and the next
@@ -79,8 +80,17 @@ impl<'m, V: Wide> FlockJudge<'m, V> {
     fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
         let column = || zeros::<V>("values of replicates [S]", shape.num_states());
+        let mut means = zeros("means [H, S, A]", shape.triples())?;
+        for (row, means) in means.iter_mut().enumerate() {
+            let (step, pair) = (row / shape.pairs(), row % shape.pairs());
+            *means = [
+                model.reward().at(step, pair),
+                model.costs()[0].at(step, pair),
+            ];
+        }
         Ok(Self {
             model,
+            means,
             rows: kernel.to_dense()?,
             stride: match kernel.slices() {
                 Slices::Stationary => 0,
@@ -92,16 +102,16 @@ impl<'m, V: Wide> FlockJudge<'m, V> {
     }
 
     #[inline(always)]
-    fn assess(&mut self, actions: &[V]) {
+    fn assess(&mut self, actions: &[V::Indices]) {
         with_small_constant!(self.model.shape().num_states(), S => {
             vectorised(Assessment::<V, S> { judge: self, actions });
         });
     }
 }
 
-struct Assessment<'a, 'm, V, const S: usize> {
+struct Assessment<'a, 'm, V: Wide, const S: usize> {
     judge: &'a mut FlockJudge<'m, V>,
-    actions: &'a [V],
+    actions: &'a [V::Indices],
 }
 
 impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
@@ -113,34 +123,38 @@ impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
         let model = judge.model;
         let [steps, states, num_actions] = model.shape().sizes();
         let states = if S > 0 { S } else { states };
-        let signals = [model.reward(), &model.costs()[0]];
         for step in (0..steps).rev() {
             judge.values.swap(0, 1);
-            let [here, next] = &mut judge.values;
-            for state in 0..states {
-                let taken = self.actions[step * states + state];
+            let [[reward_here, cost_here], [next_reward, next_cost]] = &mut judge.values;
+            let here = reward_here.iter_mut().zip(cost_here);
+            let next = [&next_reward[..states], &next_cost[..states]];
+            let taken = &self.actions[step * states..][..states];
+            for (state, (taken, here)) in taken.iter().zip(here).enumerate() {
+                let taken = taken.as_ref();
                 // One replicate has one action; several are looked at for all actions and chosen from.
                 let looked_at = if V::COUNT == 1 {
-                    taken.lane(0) as usize..taken.lane(0) as usize + 1
+                    taken[0] as usize..taken[0] as usize + 1
                 } else {
                     0..num_actions
                 };
                 let mut values = [V::default(); 2];
                 for action in looked_at {
                     let pair = state * num_actions + action;
-                    let first = (step * judge.stride + pair) * states;
-                    for which in 0..2 {
-                        let mut own = V::all(signals[which].at(step, pair));
-                        if step + 1 < steps {
-                            let row = &judge.rows[first..][..states];
-                            own = own.plus(row_sums::<S, V>(row, &next[which][..states]));
+                    let mut own = judge.means[step * states * num_actions + pair].map(V::all);
+                    if step + 1 < steps {
+                        let row = &judge.rows[(step * judge.stride + pair) * states..][..states];
+                        own[0] = own[0].plus(row_sums::<S, V>(row, next[0]));
+                        own[1] = own[1].plus(row_sums::<S, V>(row, next[1]));
+                    }
+                    for (value, own) in values.iter_mut().zip(own) {
+                        for (lane, taken) in taken.iter().enumerate() {
+                            let chosen = *taken as usize == action;
+                            let target = value.lane_mut(lane);
+                            *target = if chosen { own.lane(lane) } else { *target };
                         }
-                        // The last action that is not above the one taken stands.
-                        let above = (V::all(action as f64), taken);
-                        values[which] = V::choose(above, values[which], own);
                     }
                 }
-                [here[0][state], here[1][state]] = values;
+                (*here.0, *here.1) = (values[0], values[1]);
             }
         }
         let start = model.initial().data();
