@@ -251,10 +251,9 @@ fn primal_dual_policy(
 pub fn plain_run(problem: &Problem, terms: &LearningTerms, mut plain: Plain, seed: u64) -> Trace {
     let model = &problem.model;
     let dense = model.kernel().kernel().to_dense().unwrap();
-    let deterministic = matches!(plain, Plain::PrimalDual(_));
-    let listed = model.shape().num_states() > 64 && deterministic;
     let slices = model.kernel().kernel().slices();
-    let judged = kernel_of(model.shape(), slices, dense.clone(), listed);
+    let stored = |listed| kernel_of(model.shape(), slices, dense.clone(), listed);
+    let (in_full, listed) = (stored(false), stored(true));
     let mut counts = Counts::new(model.shape());
     let mut streams = Streams::new(seed);
     let mut trace = Trace::default();
@@ -279,7 +278,14 @@ pub fn plain_run(problem: &Problem, terms: &LearningTerms, mut plain: Plain, see
             &mut counts,
             &mut trace,
         );
-        let value = |signal| evaluate(&policy, signal, &judged, model.initial()).unwrap();
+        // Policies without chance are judged on lists if there are many states.
+        let deterministic = matches!(plain, Plain::PrimalDual(_)) || on_baseline;
+        let judged = if deterministic && model.shape().num_states() > 64 {
+            &listed
+        } else {
+            &in_full
+        };
+        let value = |signal| evaluate(&policy, signal, judged, model.initial()).unwrap();
         trace.deployed_value.push(value(model.reward()));
         trace.deployed_cost.push(value(&model.costs()[0]));
         trace.on_baseline.push(on_baseline);

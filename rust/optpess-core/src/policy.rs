@@ -184,6 +184,21 @@ impl MarkovPolicy {
         &mut self.data[(step * self.shape.num_states() + state) * num_actions..][..num_actions]
     }
 
+    /// The action taken at each step and state, `[H, S]`, if none is drawn.
+    #[must_use]
+    pub fn actions(&self) -> Option<Vec<u32>> {
+        let rows = self.data.chunks_exact(self.shape.num_actions());
+        let sure = |row: &[f64]| {
+            let taken = row.iter().position(|&probability| probability > 0.0)?;
+            let others = &row[taken + 1..];
+            others
+                .iter()
+                .all(|&probability| probability <= 0.0)
+                .then_some(taken as u32)
+        };
+        rows.map(sure).collect()
+    }
+
     /// All probabilities, `[H, S, A]`.
     #[must_use]
     pub fn data(&self) -> &[f64] {

@@ -95,10 +95,11 @@ pub trait Learner: Clone + Send + Sync {
     fn next_plan(&mut self) -> Result<Deployment> {
         self.next_policy()
     }
-    /// The policy of the last deployment; of the last by [`Learner::next_policy`], for a learner that has
+    /// The policy of the last deployment; of the last by [`Learner::next_policy`], while the learner has
     /// [`Learner::actions`].
     fn policy(&self) -> &MarkovPolicy;
-    /// The policy of the last deployment as one action for each (step, state), if the learner keeps it so.
+    /// The policy of the last deployment as one action for each (step, state), if the learner keeps it so. Its
+    /// changes are from the version before.
     #[inline(always)]
     fn actions(&self) -> Option<Actions<'_>> {
         None

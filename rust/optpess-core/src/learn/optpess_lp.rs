@@ -25,7 +25,7 @@ use crate::learn::turn::Turn;
 use crate::learn::{Deployment, Learner, PessimisticSet, PolicySource, SafeBaseline, SafeCost};
 use crate::model::InitialDistribution;
 use crate::plan::{Mixer, Parametric, Tradeoff};
-use crate::policy::MarkovPolicy;
+use crate::policy::{Actions, MarkovPolicy};
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
@@ -40,6 +40,8 @@ pub struct OptPessLp {
     shape: Shape,
     initial: InitialDistribution,
     baseline: SafeBaseline,
+    /// pi0 as one action for each (step, state), if it is deterministic.
+    baseline_actions: Option<Vec<u32>>, // [H, S]
     terms: LearningTerms,
     bonus: Bonus,
     // What has been learnt.
@@ -100,6 +102,7 @@ impl OptPessLp {
             shape,
             planned: baseline.policy().clone(),
             initial,
+            baseline_actions: baseline.policy().actions(),
             baseline,
             terms,
             bonus,
@@ -297,6 +300,14 @@ impl Learner for OptPessLp {
         self.turn.check_plan()?;
         self.lazy = true;
         Ok(self.deploy_baseline(source, f64::NAN))
+    }
+
+    #[inline(always)]
+    fn actions(&self) -> Option<Actions<'_>> {
+        let actions = self.baseline_actions.as_ref()?;
+        let on_baseline =
+            !matches!(self.last, Some(last) if last.source == PolicySource::PessimisticSet);
+        on_baseline.then(|| Actions::new(actions, self.shape.num_states(), &[]))
     }
 
     fn policy(&self) -> &MarkovPolicy {

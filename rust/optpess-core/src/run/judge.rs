@@ -46,11 +46,12 @@ impl<'m> Judge<'m> {
     /// version, only what changed is looked up.
     #[inline]
     pub fn assess_actions(&mut self, actions: Actions<'_>, version: u64) -> TrueValues {
-        let only_changed = match self.last {
-            Some((seen, values)) if seen == version => return values,
-            last => last.is_some_and(|(seen, _)| seen + 1 == version),
-        };
-        let values = self.last_actions.values(actions, only_changed);
+        if let Some((seen, values)) = self.last
+            && seen == version
+        {
+            return values;
+        }
+        let values = self.last_actions.values(actions, version);
         self.keep(version, values)
     }
 
@@ -69,6 +70,7 @@ struct LastActions<'m> {
     /// The true kernel in full, for few states; many are looked up in the model.
     rows: Option<Vec<f64>>, // [H, S, A, S] or [S, A, S]
     stride: usize, // between the rows of two steps; 0 for a stationary kernel
+    version: Option<u64>,
 }
 
 impl<'m> LastActions<'m> {
@@ -87,13 +89,15 @@ impl<'m> LastActions<'m> {
             followed: Followed::new(shape, longest)?,
             rows: few.then(|| kernel.to_dense()).transpose()?,
             stride,
+            version: None,
         })
     }
 
-    /// The values of a policy; `only_changed` if it differs from the last one at its changed places only.
+    /// The values of a policy; of the version after the last one, only what changed is looked up.
     #[inline(always)]
-    fn values(&mut self, actions: Actions<'_>, only_changed: bool) -> TrueValues {
-        if only_changed {
+    fn values(&mut self, actions: Actions<'_>, version: u64) -> TrueValues {
+        let last = self.version.replace(version);
+        if last.is_some_and(|last| last + 1 == version) {
             for (step, state) in actions.changed() {
                 self.follow(step, state, actions.at(step, state));
             }

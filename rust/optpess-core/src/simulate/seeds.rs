@@ -13,6 +13,8 @@ pub struct UniformStream {
     generator: ChaCha8Rng,
     batch: [f64; BATCH],
     used: usize,
+    /// How many numbers behind the batch are to be left out.
+    skipped: u64,
 }
 
 impl UniformStream {
@@ -21,7 +23,16 @@ impl UniformStream {
             generator,
             batch: [0.0; BATCH],
             used: BATCH,
+            skipped: 0,
         }
+    }
+
+    /// Leaves out the next numbers, as if they had been drawn, without making them.
+    #[inline(always)]
+    pub fn skip(&mut self, count: usize) {
+        let wanted = self.used + count;
+        self.used = wanted.min(BATCH);
+        self.skipped += (wanted - self.used) as u64;
     }
 
     /// The next number.
@@ -38,6 +49,12 @@ impl UniformStream {
     fn refill(&mut self) -> f64 {
         const WORD: usize = size_of::<u64>();
         const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
+        if self.skipped > 0 {
+            // The generator counts in words of 32 bits.
+            let place = self.generator.get_word_pos() + 2 * u128::from(self.skipped);
+            self.generator.set_word_pos(place);
+            self.skipped = 0;
+        }
         let mut bytes = [0; BATCH * WORD];
         self.generator.fill_bytes(&mut bytes);
         let (words, _) = bytes.as_chunks::<WORD>();
@@ -107,6 +124,29 @@ mod tests {
         ];
         for other in others {
             assert_ne!(expected, first(other));
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_left_out_are_those_that_would_be_drawn() {
+        let (mut skipping, mut drawing) = (Streams::new(5, 1).states, Streams::new(5, 1).states);
+        for (left_out, drawn) in [
+            (3, 2),
+            (0, 1),
+            (40, 5),
+            (26, 1),
+            (32, 40),
+            (1000, 3),
+            (7, 90),
+        ] {
+            skipping.skip(left_out);
+            (0..left_out).for_each(|_| {
+                drawing.next_uniform();
+            });
+            for _ in 0..drawn {
+                let (found, expected) = (skipping.next_uniform(), drawing.next_uniform());
+                assert_eq!(found.to_bits(), expected.to_bits());
+            }
         }
     }
 

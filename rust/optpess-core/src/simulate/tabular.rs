@@ -54,18 +54,19 @@ impl<'m> TabularEnvironment<'m> {
         });
     }
 
-    /// [`TabularEnvironment::rollout`] of a policy that takes one action at each (step, state): there is
-    /// nothing to draw, and the actions' stream stays where it is.
+    /// [`TabularEnvironment::rollout`] of a policy that takes one action at each (step, state): the numbers
+    /// that would be drawn for actions are left out.
     pub fn rollout_of_actions(
         &self,
         actions: Actions<'_>,
         streams: &mut Streams,
         seen: &mut Trajectory,
     ) {
+        streams.actions.skip(self.model.shape().horizon());
         self.rollout_choosing(streams, seen, |step, state| actions.at(step, state));
     }
 
-    /// The same for actions that are kept in another way.
+    /// The same for a run in which no policy ever draws an action.
     #[inline(always)]
     pub(crate) fn rollout_choosing(
         &self,
