@@ -1,4 +1,4 @@
-//! How long the gate of Algorithm 1 surely stays shut, without looking.
+//! How long the gate of Algorithm 1 surely stays as it is, without looking.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,8 +11,8 @@ use crate::trajectory::Trajectory;
 /// Relative allowance for rounding in two evaluations, far above what they can lose.
 const ROUNDING: f64 = 1e-9;
 
-/// Bounds how far V^{pi0}(c underbar, P-hat) can have fallen since it was last computed. While the bound
-/// stays above (tau + c0)/2 the gate is shut, whatever the value is, and the value is not computed.
+/// Bounds how far V^{pi0}(c underbar, P-hat) can have moved since it was last computed. While it cannot have
+/// crossed (tau + c0)/2 the gate is as it was, whatever the value is, and the value is not computed.
 ///
 /// Formula: by the value-difference lemma an episode that adds one visit to the rows x_h, h < H, moves the
 /// value of every (step, state) by at most sum_h |change of c underbar(x_h)| + |change of P-hat(x_h) V_{h+1}|,
@@ -22,8 +22,10 @@ const ROUNDING: f64 = 1e-9;
 /// Citation: \[Liu21\], Lemma D.2. Deviation: none; the decisions are those of Algorithm 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct GateWatch {
-    /// What the value may still lose; not positive if the next plan must look.
+    /// How far the value may still move; not positive if the next plan must look.
     slack: f64,
+    /// Whether the gate was open at the last look.
+    open: bool,
     /// What any value may have moved since the last look.
     moved: f64,
     /// max V_h over the states seen, at the last look.
@@ -36,6 +38,7 @@ impl GateWatch {
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
             slack: 0.0,
+            open: false,
             moved: 0.0,
             highest: zeros("highest values [H + 1]", shape.horizon() + 1)?,
             largest_cost: 0.0,
@@ -45,6 +48,17 @@ impl GateWatch {
     /// Whether the gate is surely shut.
     #[inline(always)]
     pub(crate) fn is_shut(&self) -> bool {
+        self.is_sure() && !self.open
+    }
+
+    /// Whether the gate is surely open.
+    #[inline(always)]
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_sure() && self.open
+    }
+
+    #[inline(always)]
+    fn is_sure(&self) -> bool {
         self.slack > 0.0
     }
 
@@ -65,9 +79,10 @@ impl GateWatch {
     ) {
         let shape = estimates.shape();
         self.moved = 0.0;
-        self.slack = value - midpoint - ROUNDING * (1.0 + value.abs());
-        if !self.is_shut() {
-            return;
+        self.open = value < midpoint;
+        self.slack = (value - midpoint).abs() - ROUNDING * (1.0 + value.abs());
+        if !self.is_sure() {
+            return; // also for a value that is not a number
         }
         let rows = estimates.visits().chunks_exact(shape.num_actions());
         self.highest.fill(0.0);
@@ -95,7 +110,7 @@ impl GateWatch {
         for observed in &seen.costs[..shape.horizon()] {
             self.largest_cost = self.largest_cost.max(observed.abs());
         }
-        if !self.is_shut() {
+        if !self.is_sure() {
             return;
         }
         let fixed = 3.0 * self.largest_cost + 2.0 * self.moved;

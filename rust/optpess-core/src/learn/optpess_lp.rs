@@ -289,17 +289,28 @@ impl Learner for OptPessLp {
         }
     }
 
-    /// While the gate is surely shut nothing is evaluated and nothing but counts is kept up to date.
+    /// While the gate is surely shut nothing is evaluated and nothing but counts is kept up to date; while it
+    /// is surely open pi0 is not evaluated.
     #[inline]
     fn next_plan(&mut self) -> Result<Deployment> {
-        let source = match &self.knowledge {
-            Knowledge::Estimating(_) => PolicySource::BaselineEstimation,
-            Knowledge::Margin(..) if self.watch.is_shut() => PolicySource::Baseline,
-            Knowledge::Margin(..) => return self.next_policy(),
-        };
         self.turn.check_plan()?;
-        self.lazy = true;
-        Ok(self.deploy_baseline(source, f64::NAN))
+        let surely_shut = match &self.knowledge {
+            Knowledge::Estimating(_) => Some(PolicySource::BaselineEstimation),
+            Knowledge::Margin(..) => self.watch.is_shut().then_some(PolicySource::Baseline),
+        };
+        if let Some(source) = surely_shut {
+            self.lazy = true;
+            return Ok(self.deploy_baseline(source, f64::NAN));
+        }
+        self.lazy = false;
+        if !self.watch.is_open() {
+            let (source, (set, cost)) = self.pessimistic_set();
+            if set == PessimisticSet::BaselineOnly {
+                return Ok(self.deploy_baseline(source, cost));
+            }
+        }
+        self.plan()?;
+        self.deploy_certified()
     }
 
     #[inline(always)]

@@ -50,6 +50,23 @@ impl OptPessLp {
 
     /// Re-evaluates the planned policy and deploys it only within the limit.
     pub(super) fn deploy_planned(&mut self) -> Result<Deployment> {
+        let deployment = self.deploy_certified()?;
+        let optimistic_reward = match &self.knowledge {
+            Knowledge::Margin(_, reward) => {
+                let (kernel, initial) = (self.estimates.kernel(), &self.initial);
+                self.evaluator
+                    .evaluate(&self.planned, reward, kernel, initial)
+            }
+            Knowledge::Estimating(_) => f64::NAN,
+        };
+        Ok(Deployment {
+            optimistic_reward,
+            ..deployment
+        })
+    }
+
+    /// The same without the policy's optimistic reward, which no record holds.
+    pub(super) fn deploy_certified(&mut self) -> Result<Deployment> {
         let (kernel, initial) = (self.estimates.kernel(), &self.initial);
         let limit = self.baseline.cost_limit();
         let cost = self
@@ -73,18 +90,11 @@ impl OptPessLp {
             self.planned = repaired;
             certificate
         };
-        let optimistic_reward = match &self.knowledge {
-            Knowledge::Margin(_, reward) => {
-                self.evaluator
-                    .evaluate(&self.planned, reward, kernel, initial)
-            }
-            Knowledge::Estimating(_) => f64::NAN,
-        };
         Ok(self.deployed(Deployment {
             episode: self.turn.observed(),
             source: PolicySource::PessimisticSet,
             certificate: Some(certificate),
-            optimistic_reward,
+            optimistic_reward: f64::NAN,
             biased_cost: certificate.cost,
             version: self.last.map_or(0, |last| last.version + 1),
         }))
