@@ -18,7 +18,7 @@ pub use transition_kernel::TransitionKernel;
 use crate::error::{Error, Interval, Place, Result};
 use crate::policy::check_distribution;
 use crate::shape::Shape;
-use crate::table::Signal;
+use crate::table::{Signal, StepSignal, zeros};
 
 /// mu, the distribution of the first state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -182,6 +182,17 @@ impl ConstrainedMdp {
     #[must_use]
     pub fn initial(&self) -> &InitialDistribution {
         &self.initial
+    }
+
+    /// The expected reward and first cost of every pair, side by side, `[H, S, A]`.
+    pub(crate) fn means(&self) -> Result<Vec<[f64; 2]>> {
+        let pairs = self.shape().pairs();
+        let mut means = zeros("means [H, S, A]", self.shape().triples())?;
+        for (row, means) in means.iter_mut().enumerate() {
+            let (step, pair) = (row / pairs, row % pairs);
+            *means = [self.reward().at(step, pair), self.costs()[0].at(step, pair)];
+        }
+        Ok(means)
     }
 
     /// How observations differ from their means.

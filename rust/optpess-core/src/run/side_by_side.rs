@@ -10,7 +10,7 @@ use crate::record::{Recorder, TrueValues};
 use crate::run::episode_loop::BREATH;
 use crate::run::replicate::Control;
 use crate::simulate::{Streams, TabularEnvironment};
-use crate::table::{StepSignal, zeros};
+use crate::table::zeros;
 use crate::trajectory::Trajectory;
 use crate::vectorised::{Job, vectorised};
 
@@ -80,17 +80,9 @@ impl<'m, V: Wide> FlockJudge<'m, V> {
     fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
         let column = || zeros::<V>("values of replicates [S]", shape.num_states());
-        let mut means = zeros("means [H, S, A]", shape.triples())?;
-        for (row, means) in means.iter_mut().enumerate() {
-            let (step, pair) = (row / shape.pairs(), row % shape.pairs());
-            *means = [
-                model.reward().at(step, pair),
-                model.costs()[0].at(step, pair),
-            ];
-        }
         Ok(Self {
             model,
-            means,
+            means: model.means()?,
             rows: kernel.to_dense()?,
             stride: match kernel.slices() {
                 Slices::Stationary => 0,

@@ -7,7 +7,7 @@ use crate::model::{ConstrainedMdp, ObservationNoise};
 use crate::policy::{Actions, MarkovPolicy};
 use crate::simulate::cumulative::{CumulativeRows, draw};
 use crate::simulate::{Streams, UniformStream};
-use crate::table::{StepSignal, zeros};
+use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
 use crate::vectorised::{Job, vectorised};
 
@@ -24,18 +24,9 @@ pub struct TabularEnvironment<'m> {
 impl<'m> TabularEnvironment<'m> {
     /// An environment that behaves as the model says.
     pub fn new(model: &'m ConstrainedMdp) -> Result<Self> {
-        let shape = model.shape();
-        let mut means = zeros("means [H, S, A]", shape.triples())?;
-        for (row, means) in means.iter_mut().enumerate() {
-            let (step, pair) = (row / shape.pairs(), row % shape.pairs());
-            *means = [
-                model.reward().at(step, pair),
-                model.costs()[0].at(step, pair),
-            ];
-        }
         Ok(Self {
             model,
-            means,
+            means: model.means()?,
             first: CumulativeRows::of_distribution(model.initial().data())?,
             next: CumulativeRows::of_kernel(model)?,
         })
