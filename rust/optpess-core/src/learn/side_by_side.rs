@@ -39,8 +39,8 @@ pub(crate) struct PrimalDualFlock<V: Wide> {
     // The plan.
     actions: Vec<V::Indices>, // [H, S]
     changed: bool,
-    values: [Vec<V>; 2],      // [S], of the Lagrangian: this step's and the next
-    cost_values: [Vec<V>; 2], // [S]
+    values: Vec<V>,      // [H + 1, S], of the Lagrangian
+    cost_values: Vec<V>, // [H + 1, S]
 }
 
 /// What is known of one pair (s, a) of a step.
@@ -63,7 +63,7 @@ impl<V: Wide> PrimalDualFlock<V> {
             return Ok(None);
         }
         let wide = |what, len| zeros::<V>(what, len);
-        let column = || wide("values of replicates [S]", states);
+        let values = || wide("values of replicates [H + 1, S]", (steps + 1) * states);
         let mut flock = Self {
             shape,
             initial: learner.initial().clone(),
@@ -79,8 +79,8 @@ impl<V: Wide> PrimalDualFlock<V> {
             next_multiplier: V::default(),
             actions: zeros("actions of replicates [H, S]", steps * states)?,
             changed: false,
-            values: [column()?, column()?],
-            cost_values: [column()?, column()?],
+            values: values()?,
+            cost_values: values()?,
         };
         flock.copy_from(learner)?;
         Ok(Some(flock))
@@ -188,19 +188,17 @@ impl<V: Wide, const S: usize, const WITH_COST: bool> Job for Induction<'_, V, S,
         let states = if S > 0 { S } else { states };
         flock.changed = false;
         for step in (0..steps).rev() {
-            flock.values.swap(0, 1);
-            flock.cost_values.swap(0, 1);
-            let ([here, next], [cost_here, cost_next]) =
-                (&mut flock.values, &mut flock.cost_values);
-            let (next, cost_next) = (&next[..states], &cost_next[..states]);
-            let pairs = flock.pairs[step * states * actions..].chunks_exact(actions);
-            let mut rows = flock.kernel[step * states * actions * states..].chunks_exact(states);
+            let (here, next) = flock.values[step * states..][..2 * states].split_at_mut(states);
+            let costs = &mut flock.cost_values[step * states..][..2 * states];
+            let (cost_here, cost_next) = costs.split_at_mut(states);
+            let first = step * states * actions;
+            let mut pairs = flock.pairs[first..][..states * actions].iter();
+            let mut rows = flock.kernel[first * states..].chunks_exact(states);
             let chosen = &mut flock.actions[step * states..][..states];
-            let values = here.iter_mut().zip(cost_here);
-            for ((pairs, kept), (value, cost_value)) in pairs.zip(chosen).zip(values) {
+            for state in 0..states {
                 let mut best = V::all(f64::NEG_INFINITY);
                 let (mut best_action, mut best_cost) = (V::default(), V::default());
-                for (action, pair) in pairs.iter().enumerate() {
+                for (action, pair) in pairs.by_ref().take(actions).enumerate() {
                     let (reward, mut cost) = (pair.reward, pair.cost);
                     let priced = price.zip(cost, |price, cost| price * cost);
                     let mut quality = reward.zip(priced, |reward, priced| reward - priced);
@@ -218,15 +216,15 @@ impl<V: Wide, const S: usize, const WITH_COST: bool> Job for Induction<'_, V, S,
                     best = V::choose(better, quality, best);
                 }
                 let best_action = best_action.to_indices();
-                flock.changed |= *kept != best_action;
-                *kept = best_action;
-                (*value, *cost_value) = (best, best_cost);
+                flock.changed |= chosen[state] != best_action;
+                chosen[state] = best_action;
+                (here[state], cost_here[state]) = (best, best_cost);
             }
         }
         if !WITH_COST {
             return V::default();
         }
-        let cost = row_sums::<S, V>(flock.initial.data(), &flock.cost_values[0]);
+        let cost = row_sums::<S, V>(flock.initial.data(), &flock.cost_values[..states]);
         cost.map(|cost| cost.max(0.0))
     }
 }

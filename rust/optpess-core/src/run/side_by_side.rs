@@ -69,17 +69,18 @@ pub(crate) fn run_side_by_side<V: Wide>(
 #[derive(Debug)]
 struct FlockJudge<'m, V> {
     model: &'m ConstrainedMdp,
-    means: Vec<[f64; 2]>,     // [H, S, A], expected reward and cost
-    rows: Vec<f64>,           // the true kernel, dense
-    stride: usize,            // between the rows of two steps; 0 for a stationary kernel
-    values: [[Vec<V>; 2]; 2], // [S], reward and cost, of this step and the next
-    truth: [V; 2],            // V(r) and V(c)
+    means: Vec<[f64; 2]>, // [H, S, A], expected reward and cost
+    rows: Vec<f64>,       // the true kernel, dense
+    stride: usize,        // between the rows of two steps; 0 for a stationary kernel
+    values: [Vec<V>; 2],  // [H + 1, S], reward and cost
+    truth: [V; 2],        // V(r) and V(c)
 }
 
 impl<'m, V: Wide> FlockJudge<'m, V> {
     fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
-        let column = || zeros::<V>("values of replicates [S]", shape.num_states());
+        let places = (shape.horizon() + 1) * shape.num_states();
+        let values = || zeros::<V>("values of replicates [H + 1, S]", places);
         Ok(Self {
             model,
             means: model.means()?,
@@ -88,7 +89,7 @@ impl<'m, V: Wide> FlockJudge<'m, V> {
                 Slices::Stationary => 0,
                 Slices::PerStep(_) => shape.pairs(),
             },
-            values: [[column()?, column()?], [column()?, column()?]],
+            values: [values()?, values()?],
             truth: [V::default(); 2],
         })
     }
@@ -116,12 +117,14 @@ impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
         let [steps, states, num_actions] = model.shape().sizes();
         let states = if S > 0 { S } else { states };
         for step in (0..steps).rev() {
-            judge.values.swap(0, 1);
-            let [[reward_here, cost_here], [next_reward, next_cost]] = &mut judge.values;
-            let here = reward_here.iter_mut().zip(cost_here);
-            let next = [&next_reward[..states], &next_cost[..states]];
+            let [rewards, costs] = &mut judge.values;
+            let rewards = &mut rewards[step * states..][..2 * states];
+            let costs = &mut costs[step * states..][..2 * states];
+            let (reward_here, next_reward) = rewards.split_at_mut(states);
+            let (cost_here, next_cost) = costs.split_at_mut(states);
+            let next = [&*next_reward, &*next_cost];
             let taken = &self.actions[step * states..][..states];
-            for (state, (taken, here)) in taken.iter().zip(here).enumerate() {
+            for (state, taken) in taken.iter().enumerate() {
                 let taken = taken.as_ref();
                 // One replicate has one action; several are looked at for all actions and chosen from.
                 let looked_at = if V::COUNT == 1 {
@@ -146,10 +149,10 @@ impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
                         }
                     }
                 }
-                (*here.0, *here.1) = (values[0], values[1]);
+                [reward_here[state], cost_here[state]] = values;
             }
         }
         let start = model.initial().data();
-        judge.truth = [0, 1].map(|which| row_sums::<S, V>(start, &judge.values[0][which]));
+        judge.truth = [0, 1].map(|which| row_sums::<S, V>(start, &judge.values[which][..states]));
     }
 }
