@@ -20,6 +20,8 @@ pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
     fn choose(pair: (Self, Self), yes: Self, no: Self) -> Self;
     /// The numbers, whole and not negative, as indices.
     fn to_indices(self) -> Self::Indices;
+    /// Indices as numbers.
+    fn from_indices(indices: &Self::Indices) -> Self;
     /// One of the numbers.
     fn lane(&self, lane: usize) -> f64;
     /// One of the numbers, to be written.
@@ -39,6 +41,11 @@ impl Wide for f64 {
     #[inline(always)]
     fn to_indices(self) -> Self::Indices {
         [self as u32]
+    }
+
+    #[inline(always)]
+    fn from_indices(indices: &Self::Indices) -> Self {
+        f64::from(indices[0])
     }
 
     #[inline(always)]
@@ -79,6 +86,11 @@ impl Wide for Lanes {
     #[inline(always)]
     fn to_indices(self) -> Self::Indices {
         self.0.map(|number| number as u32)
+    }
+
+    #[inline(always)]
+    fn from_indices(indices: &Self::Indices) -> Self {
+        Self(indices.map(f64::from))
     }
 
     #[inline(always)]

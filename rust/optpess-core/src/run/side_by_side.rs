@@ -125,13 +125,14 @@ impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
             let next = [&*next_reward, &*next_cost];
             let taken = &self.actions[step * states..][..states];
             for (state, taken) in taken.iter().enumerate() {
-                let taken = taken.as_ref();
                 // One replicate has one action; several are looked at for all actions and chosen from.
                 let looked_at = if V::COUNT == 1 {
-                    taken[0] as usize..taken[0] as usize + 1
+                    let only = taken.as_ref()[0] as usize;
+                    only..only + 1
                 } else {
                     0..num_actions
                 };
+                let taken = V::from_indices(taken);
                 let mut values = [V::default(); 2];
                 for action in looked_at {
                     let pair = state * num_actions + action;
@@ -141,12 +142,10 @@ impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
                         own[0] = own[0].plus(row_sums::<S, V>(row, next[0]));
                         own[1] = own[1].plus(row_sums::<S, V>(row, next[1]));
                     }
+                    // The last action that is not above the one taken stands.
+                    let above = (V::all(action as f64), taken);
                     for (value, own) in values.iter_mut().zip(own) {
-                        for (lane, taken) in taken.iter().enumerate() {
-                            let chosen = *taken as usize == action;
-                            let target = value.lane_mut(lane);
-                            *target = if chosen { own.lane(lane) } else { *target };
-                        }
+                        *value = V::choose(above, *value, own);
                     }
                 }
                 [reward_here[state], cost_here[state]] = values;
