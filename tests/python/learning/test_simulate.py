@@ -202,7 +202,7 @@ def test_an_interrupt_ends_a_long_run_and_leaves_the_learner_usable():
     # The run would take hours; the process is given two minutes.
     code = """
         import os, signal, threading
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may have it ignored
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent may ignore it
         from learning import cases
         model = cases.market()
         learner = cases.primal_dual(model, 2**32 - 1)
