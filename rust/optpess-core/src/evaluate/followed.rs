@@ -39,8 +39,8 @@ impl<const N: usize> Followed<N> {
         })
     }
 
-    /// Follows an action at (step, state) whose successors and signals are these; successors that are
-    /// left out keep the probability they had.
+    /// Follows an action at (step, state) whose successors and signals are these; what leaving out a
+    /// successor means is said at [`RowBlocks::set`].
     #[inline(always)]
     pub(crate) fn follow(
         &mut self,

@@ -153,15 +153,18 @@ impl RowBlocks {
                 states,
                 probabilities,
             } => {
-                assert!(following.len() >= self.num_states);
+                assert!(!following.is_empty());
+                let last = following.len() as u32 - 1;
                 for (block, target) in (first..).zip(blocks) {
                     let list = block * width..block * width + lengths[block] as usize;
                     let entries = states[list.clone()].iter().zip(&probabilities[list]);
                     let mut sums = [0.0; LANES];
                     for (state, probability) in entries {
                         for lane in 0..LANES {
-                            // SAFETY: `set` lets in states below |S| only, and there is a value for each.
-                            let value = unsafe { following.get_unchecked(state[lane] as usize) };
+                            let place = state[lane].min(last) as usize;
+                            // SAFETY: `place` is at most the last index. The minimum changes nothing for
+                            // states that `set` let in; a stored learner that was tampered with may hold others.
+                            let value = unsafe { following.get_unchecked(place) };
                             sums[lane] += probability.0[lane] * value;
                         }
                     }

@@ -64,7 +64,7 @@ impl GateWatch {
 
     /// Someone must look before the next plan.
     #[inline(always)]
-    pub(crate) fn doubt(&mut self) {
+    fn doubt(&mut self) {
         self.slack = 0.0;
     }
 

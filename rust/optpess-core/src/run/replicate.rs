@@ -129,25 +129,24 @@ struct Work<'a, L> {
 }
 
 impl<L: Learner> Work<'_, L> {
+    /// Whether someone looks on, which only the learner itself allows.
+    fn is_observed(&self) -> bool {
+        self.simulation.trace || self.simulation.audit
+    }
+
     /// How many replicates run side by side: as many as a flock holds, fewer if threads would be idle.
     fn replicates_together(&self) -> Result<usize> {
-        let Simulation {
-            trace,
-            audit,
-            threads,
-            replicates,
-            ..
-        } = self.simulation;
-        if *trace || *audit || self.learner.flock::<f64>()?.is_none() {
+        if self.is_observed() || self.learner.flock::<f64>()?.is_none() {
             return Ok(1);
         }
-        Ok(replicates.len().div_ceil(*threads).clamp(1, LANES))
+        let replicates = self.simulation.replicates.len();
+        let share = replicates.div_ceil(self.simulation.threads);
+        Ok(share.clamp(1, LANES))
     }
 
     /// A group by itself, or side by side; what comes out is the same.
     fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
-        let Simulation { trace, audit, .. } = self.simulation;
-        if !trace && !audit {
+        if !self.is_observed() {
             if group.len() >= FEWEST_TOGETHER
                 && let Some(flock) = self.learner.flock::<Lanes>()?
             {
