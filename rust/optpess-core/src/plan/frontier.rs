@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
 use crate::plan::oracle::Objective;
-use crate::plan::tradeoff::{StepValues, Tradeoff, Vertex};
+use crate::plan::tradeoff::{Absolute, StepValues, Tradeoff, Vertex};
 use crate::table::StepSignal;
 
 /// All vertices (cost, reward) of the upper concave envelope of policies, from the least attainable
@@ -11,51 +11,96 @@ use crate::table::StepSignal;
 ///
 /// Between two neighbouring vertices asks for the best policy at the slope of their chord, until none
 /// rises above it (after Aneja and Nair 1979, for two criteria). Points that rounding alone lifts off
-/// a chord are no vertices. `max_vertices` bounds the memory: a curve may in theory have
-/// exponentially many.
+/// a chord, or apart from another of the same cost, are no vertices. `max_vertices` bounds the memory: a
+/// curve may in theory have exponentially many.
 pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
     problem: &Tradeoff<'_, R, C, K>,
     max_vertices: usize,
 ) -> Result<Vec<(f64, f64)>> {
     let mut values = StepValues::new(problem.shape)?;
     let mut trial = Vertex::new(problem.shape)?;
-    let mut ask = |objective| {
-        problem.solve(objective, &mut values, &mut trial);
-        (trial.cost, trial.reward)
-    };
+    let mut ask = |objective| Found::by(problem, objective, &mut values, &mut trial);
     let noise = 16.0 * f64::EPSILON * (problem.shape.horizon() as f64 + 8.0);
     let least = ask(Objective::LeastCost);
     let most = ask(Objective::MostReward);
-    let mut vertices = vec![least];
-    // Neighbours to the right of the last vertex that are not settled yet, nearest last.
+    let mut settled = vec![least];
+    // Neighbours to the right of the last settled point, nearest last.
     let mut pending = vec![most];
     while let Some(&right) = pending.last() {
-        let left = vertices[vertices.len() - 1];
-        let (run, rise) = (right.0 - left.0, right.1 - left.1);
-        if run <= noise * right.0.abs().max(left.0.abs())
-            || rise <= noise * right.1.abs().max(left.1.abs())
-        {
-            pending.pop(); // the same point, up to rounding
+        let last = settled.len() - 1;
+        let left = settled[last];
+        let (run, rise) = (right.cost - left.cost, right.reward - left.reward);
+        if rise <= noise * right.reward_size.max(left.reward_size) {
+            pending.pop(); // no better, up to rounding
+            continue;
+        }
+        if run <= noise * right.cost_size.max(left.cost_size) {
+            settled[last] = right; // better at the same cost, up to rounding
+            pending.pop();
             continue;
         }
         let slope = rise / run;
         let found = ask(Objective::Lagrangian(slope));
-        let height = |point: (f64, f64)| point.1 - slope * point.0;
-        let size = |point: (f64, f64)| point.1.abs() + slope * point.0.abs();
+        let height = |point: Found| point.reward - slope * point.cost;
+        let size = |point: Found| point.reward_size + slope * point.cost_size;
         let uncertain = noise * size(found).max(size(left)).max(size(right));
-        let between = left.0 < found.0 && found.0 < right.0;
-        if between && height(found) - height(left).max(height(right)) > uncertain {
+        let same_cost = |other: Found| {
+            (found.cost - other.cost).abs() <= noise * found.cost_size.max(other.cost_size)
+        };
+        if height(found) - height(left).max(height(right)) <= uncertain {
+            settled.push(right);
+            pending.pop();
+        } else if found.cost <= left.cost || same_cost(left) {
+            settled[last] = found; // rounding had made a tie of costs look like none
+        } else if found.cost >= right.cost || same_cost(right) {
+            pending.pop();
             pending.push(found);
         } else {
-            vertices.push(right);
-            pending.pop();
+            pending.push(found);
         }
-        if vertices.len() + pending.len() > max_vertices {
+        if settled.len() + pending.len() > max_vertices {
             return Err(Error::NumericalTrouble {
                 solver: "frontier",
                 status: format!("more than {max_vertices} vertices"),
             });
         }
     }
-    Ok(vertices)
+    let vertices = settled.iter().map(|point| (point.cost, point.reward));
+    Ok(vertices.collect())
+}
+
+/// Where a policy lies, and what rounding is relative to: where numbers of both signs cancel, a value says nothing
+/// about how far it may be off; that of their absolute values does.
+#[derive(Clone, Copy)]
+struct Found {
+    cost: f64,
+    reward: f64,
+    cost_size: f64,
+    reward_size: f64,
+}
+
+impl Found {
+    fn by<R: StepSignal, C: StepSignal, K: StepKernel>(
+        problem: &Tradeoff<'_, R, C, K>,
+        objective: Objective,
+        values: &mut StepValues,
+        trial: &mut Vertex,
+    ) -> Self {
+        problem.solve(objective, values, trial);
+        let (cost, reward) = (trial.cost, trial.reward);
+        let sizes = Tradeoff {
+            shape: problem.shape,
+            reward: &Absolute(problem.reward),
+            cost: &Absolute(problem.cost),
+            kernel: problem.kernel,
+            initial: problem.initial,
+        };
+        sizes.locate(values, trial);
+        Self {
+            cost,
+            reward,
+            cost_size: trial.cost,
+            reward_size: trial.reward,
+        }
+    }
 }
