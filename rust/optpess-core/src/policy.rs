@@ -177,6 +177,19 @@ impl MarkovPolicy {
         &self.data[(step * self.shape.num_states() + state) * num_actions..][..num_actions]
     }
 
+    /// Whether both have the same entries. Eight at a time: `==` on floating-point numbers stops and looks at each.
+    pub(crate) fn has_entries_of(&self, other: &Self) -> bool {
+        let (first, first_rest) = self.data.as_chunks::<8>();
+        let (second, second_rest) = other.data.as_chunks::<8>();
+        let differs = |(a, b): (&[f64; 8], &[f64; 8])| {
+            let pairs = a.iter().zip(b);
+            pairs.fold(0, |bits, (x, y)| bits | (x.to_bits() ^ y.to_bits())) != 0
+        };
+        self.shape == other.shape
+            && !first.iter().zip(second).any(differs)
+            && first_rest == second_rest
+    }
+
     /// pi_h(.|s), to be overwritten by a distribution.
     #[inline(always)]
     pub(crate) fn row_mut(&mut self, step: usize, state: usize) -> &mut [f64] {

@@ -340,10 +340,13 @@ impl Rows {
 }
 
 impl StepKernel for EmpiricalKernel {
+    const ASKED_OFTEN: bool = true;
+
     #[inline(always)]
     fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         match self.row(step, pair) {
-            Successors::Full(row) => dot(row, values),
+            // As long as the values: where their number is known beforehand, so is the row's.
+            Successors::Full(row) => dot(&row[..values.len()], values),
             listed @ Successors::Listed(..) => {
                 let entries = listed.iter();
                 entries.fold(0.0, |sum, (state, p)| sum + p * values[state])
@@ -354,7 +357,7 @@ impl StepKernel for EmpiricalKernel {
     #[inline(always)]
     fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
         match self.row(step, pair) {
-            Successors::Full(row) => dot_two(row, first, second),
+            Successors::Full(row) => dot_two(&row[..first.len()], first, second),
             listed @ Successors::Listed(..) => {
                 let entries = listed.iter();
                 entries.fold((0.0, 0.0), |sums, (state, p)| {
@@ -380,6 +383,7 @@ impl StepKernel for EmpiricalKernel {
     fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
         match self.row(step, pair) {
             Successors::Full(row) => {
+                let row = &row[..next.len()];
                 for (target, &probability) in next.iter_mut().zip(row) {
                     *target += mass * probability;
                 }

@@ -1,6 +1,7 @@
 //! Owns exact evaluation: values V and occupancies q of a given policy, for any signal and any
 //! kernel, stochastic or not. Refuses optimisation.
 
+mod board;
 mod both;
 mod clipped;
 mod difference;
@@ -8,6 +9,7 @@ mod followed;
 mod occupancy;
 mod value;
 
+pub(crate) use board::{Board, BoardWork, GROUP, Of};
 pub use both::PairEvaluator;
 pub use clipped::ClippedValues;
 pub use difference::{Expectation, value_difference};

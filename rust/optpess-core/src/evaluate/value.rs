@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::lanes::with_small_constant;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -75,18 +76,29 @@ impl Evaluator {
         signal: &G,
         kernel: &K,
     ) -> &[f64] {
-        vectorised(Recursion {
-            policy,
-            signal,
-            kernel,
-            expected: &mut self.expected,
-            values: &mut self.values,
-        });
+        let (expected, values) = (&mut self.expected[..], &mut self.values);
+        macro_rules! run_for {
+            ($states:expr) => {
+                vectorised(Recursion::<G, K, { $states }> {
+                    policy,
+                    signal,
+                    kernel,
+                    expected,
+                    values,
+                })
+            };
+        }
+        if K::ASKED_OFTEN {
+            with_small_constant!(policy.shape().num_states(), S => run_for!(S));
+        } else {
+            run_for!(0);
+        }
         self.values.step(0)
     }
 }
 
-struct Recursion<'a, G, K> {
+/// `S` is the number of states, or 0 where it is not known beforehand.
+struct Recursion<'a, G, K, const S: usize> {
     policy: &'a MarkovPolicy,
     signal: &'a G,
     kernel: &'a K,
@@ -94,7 +106,7 @@ struct Recursion<'a, G, K> {
     values: &'a mut StateValues,
 }
 
-impl<G: StepSignal, K: StepKernel> Job for Recursion<'_, G, K> {
+impl<G: StepSignal, K: StepKernel, const S: usize> Job for Recursion<'_, G, K, S> {
     type Output = ();
 
     #[inline(always)]
@@ -102,6 +114,8 @@ impl<G: StepSignal, K: StepKernel> Job for Recursion<'_, G, K> {
         let shape = self.policy.shape();
         for step in (0..shape.horizon()).rev() {
             let (here, next) = self.values.step_and_next(step);
+            let states = if S > 0 { S } else { next.len() };
+            let (here, next) = (&mut here[..states], &next[..states]);
             let choices = self.policy.step(step);
             if step + 1 < shape.horizon() {
                 expect_where_taken(self.kernel, step, choices, next, self.expected);

@@ -10,28 +10,25 @@
 //! enough; half of delta is spent on that. What is seen meanwhile counts for the estimates.
 
 mod deployment;
+mod planning;
 
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::{
     Bonus, Guarantee, LearningTerms, OptimisticReward, PessimisticCost, SafetyMargin,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::estimate::Estimates;
-use crate::evaluate::Evaluator;
+use crate::evaluate::{Board, Evaluator};
 use crate::learn::baseline::CostEstimation;
 use crate::learn::gate_watch::GateWatch;
 use crate::learn::turn::Turn;
 use crate::learn::{Deployment, Learner, PessimisticSet, PolicySource, SafeBaseline, SafeCost};
 use crate::model::InitialDistribution;
-use crate::plan::{Mixer, Parametric, Tradeoff};
+use crate::plan::{BoardedWork, Mixer, Parametric, Vertex, fit, set_row};
 use crate::policy::{Actions, MarkovPolicy};
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
-
-/// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
-/// rarely finds them above it; 10^9 episodes lose 10^-3 of one episode's reward by it.
-const HAIR: f64 = 1e-12;
 
 /// The learner of Algorithm 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -50,8 +47,14 @@ pub struct OptPessLp {
     pessimistic_cost: PessimisticCost,
     // Workspaces.
     evaluator: Evaluator,
-    planner: Parametric,
+    planner: Parametric<Vertex, BoardedWork>,
+    /// Signals and P-hat once more, laid out for the planner; from the first plan on.
+    #[serde(skip)]
+    board: Option<Board>,
     mixer: Mixer,
+    /// What is about to be deployed.
+    candidate: MarkovPolicy,
+    /// The last planned policy that was deployed.
     planned: MarkovPolicy,
     watch: GateWatch,
     // Where the run stands.
@@ -101,6 +104,7 @@ impl OptPessLp {
         Ok(Self {
             shape,
             planned: baseline.policy().clone(),
+            candidate: baseline.policy().clone(),
             initial,
             baseline_actions: baseline.policy().actions(),
             baseline,
@@ -111,6 +115,7 @@ impl OptPessLp {
             pessimistic_cost: PessimisticCost::new(shape, bonus.at(0))?,
             evaluator: Evaluator::new(shape)?,
             planner: Parametric::new(shape)?,
+            board: None,
             mixer: Mixer::new(shape)?,
             watch: GateWatch::new(shape)?,
             turn: Turn::new(terms.num_episodes()),
@@ -154,8 +159,8 @@ impl OptPessLp {
     }
 
     /// Pi^k (Alg. 1, line 4) with the pessimistic cost of pi0.
-    fn pessimistic_set(&mut self) -> (PolicySource, (PessimisticSet, f64)) {
-        self.renew_signals();
+    fn pessimistic_set(&mut self) -> Result<(PolicySource, (PessimisticSet, f64))> {
+        self.renew_signals()?;
         let cost = self.evaluator.evaluate(
             self.baseline.policy(),
             &self.pessimistic_cost,
@@ -163,24 +168,28 @@ impl OptPessLp {
             &self.initial,
         );
         match &self.knowledge {
-            Knowledge::Estimating(_) => (
+            Knowledge::Estimating(_) => Ok((
                 PolicySource::BaselineEstimation,
                 (PessimisticSet::BaselineOnly, cost),
-            ),
+            )),
             Knowledge::Margin(margin, _) => {
                 let values = self.evaluator.values();
                 self.watch
                     .looked(cost, margin.midpoint(), values, &self.estimates);
-                (
+                Ok((
                     PolicySource::Baseline,
                     (PessimisticSet::assess(cost, margin), cost),
-                )
+                ))
             }
         }
     }
 
     /// Alg. 1, lines 3 and 4: estimates and signals of the rows counted since the last time.
-    fn renew_signals(&mut self) {
+    fn renew_signals(&mut self) -> Result<()> {
+        if let Some(board) = &mut self.board {
+            fit(board, self.estimates.kernel())?;
+        }
+        let (board, last) = (&mut self.board, self.shape.horizon() - 1);
         let (bonus, cost_signal) = (self.bonus, &mut self.pessimistic_cost);
         let mut reward_signal = match &mut self.knowledge {
             Knowledge::Estimating(_) => None,
@@ -188,52 +197,25 @@ impl OptPessLp {
         };
         self.estimates.renew(|row| {
             let bonus = bonus.at(row.visits);
-            cost_signal.update(row.step, row.pair, row.cost, bonus);
-            if let Some(signal) = &mut reward_signal {
-                signal.update(row.step, row.pair, row.reward, bonus);
+            let cost = cost_signal.update(row.step, row.pair, row.cost, bonus);
+            let Some(signal) = &mut reward_signal else {
+                return;
+            };
+            let reward = signal.update(row.step, row.pair, row.reward, bonus);
+            if let Some(board) = board {
+                let (step, state, action) = (row.step, row.state, row.action);
+                board.set_signals(step, state, action, reward, cost);
+                if step < last {
+                    set_row(board, step, state, action, row.successors);
+                }
             }
         });
-    }
-
-    /// The best policy of Pi^k (Alg. 1, line 5), read off as a Markov policy.
-    fn plan(&mut self) -> Result<()> {
-        let Knowledge::Margin(margin, reward) = &self.knowledge else {
-            return Ok(()); // no plan is made while c0 is being estimated
-        };
-        let problem = Tradeoff {
-            shape: self.shape,
-            reward,
-            cost: &self.pessimistic_cost,
-            kernel: self.estimates.kernel(),
-            initial: &self.initial,
-        };
-        // Past the gate pi0 itself is within the limit, so "infeasible" can only be rounding.
-        let found = self
-            .planner
-            .solve(&problem, margin.cost_limit() * (1.0 - HAIR))
-            .map_err(|error| match error {
-                Error::Infeasible { .. } => Error::NumericalTrouble {
-                    solver: "parametric",
-                    status: format!("past the gate, but {error}"),
-                },
-                other => other,
-            })?;
-        self.inductions += found.inductions as u64;
-        self.mixer.mix(
-            self.planner.below(),
-            self.planner.above(),
-            found.weight_above,
-            self.estimates.kernel(),
-            &self.initial,
-            self.baseline.policy(),
-            &mut self.planned,
-        );
         Ok(())
     }
 
     /// From an estimate of c0 to the optimistic reward that depends on it.
     fn learn_margin(&mut self, margin: SafetyMargin) -> Result<()> {
-        self.renew_signals();
+        self.renew_signals()?;
         let mut reward =
             OptimisticReward::for_zero_violation(self.shape, &margin, self.bonus.at(0))?;
         let pairs = self.shape.pairs();
@@ -279,7 +261,7 @@ impl Learner for OptPessLp {
     fn next_policy(&mut self) -> Result<Deployment> {
         self.turn.check_plan()?;
         self.lazy = false;
-        let (source, (set, cost)) = self.pessimistic_set(); // Alg. 1, line 4
+        let (source, (set, cost)) = self.pessimistic_set()?; // Alg. 1, line 4
         match set {
             PessimisticSet::BaselineOnly => Ok(self.deploy_baseline(source, cost)),
             PessimisticSet::CostBounded => {
@@ -304,7 +286,7 @@ impl Learner for OptPessLp {
         }
         self.lazy = false;
         if !self.watch.is_open() {
-            let (source, (set, cost)) = self.pessimistic_set();
+            let (source, (set, cost)) = self.pessimistic_set()?;
             if set == PessimisticSet::BaselineOnly {
                 return Ok(self.deploy_baseline(source, cost));
             }
@@ -335,7 +317,7 @@ impl Learner for OptPessLp {
         self.watch
             .seen(seen, &self.estimates, &self.pessimistic_cost);
         if !self.lazy {
-            self.renew_signals();
+            self.renew_signals()?;
         }
         self.turn.seen();
         if let Knowledge::Estimating(estimation) = &mut self.knowledge

@@ -3,6 +3,10 @@
 /// The two operations that everything exact is made of: an expectation over the next state, and
 /// its transpose.
 pub trait StepKernel {
+    /// Whether values on it are asked for so often that recursions are worth compiling for each small number
+    /// of states.
+    const ASKED_OFTEN: bool = false;
+
     /// sum over s' of P_h(s'|s,a) v(s').
     fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64;
     /// next(s') += mass P_h(s'|s,a), for every s'.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::lanes::with_small_constant;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::plan::tradeoff::Vertex;
 use crate::policy::MarkovPolicy;
@@ -14,6 +15,7 @@ use crate::vectorised::{Job, vectorised};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Mixer {
     arrivals: [[Vec<f64>; 2]; 2], // [policy][this step, next step][S]
+    shares: [Vec<f64>; 2],        // [policy][S], of those who arrive
 }
 
 impl Mixer {
@@ -22,6 +24,7 @@ impl Mixer {
         let states = || zeros("arrivals [S]", shape.num_states());
         Ok(Self {
             arrivals: [[states()?, states()?], [states()?, states()?]],
+            shares: [states()?, states()?],
         })
     }
 
@@ -58,60 +61,88 @@ impl Mixer {
         for arrivals in &mut self.arrivals {
             arrivals[0].copy_from_slice(initial.data());
         }
-        vectorised(Mix {
-            arrivals: &mut self.arrivals,
-            ends,
-            weights: [1.0 - weight_above, weight_above],
-            completion,
-            mixed,
-        });
+        let weights = [1.0 - weight_above, weight_above];
+        macro_rules! run_for {
+            ($states:expr) => {
+                vectorised(Mix::<K, { $states }> {
+                    mixer: self,
+                    ends,
+                    weights,
+                    completion,
+                    mixed,
+                })
+            };
+        }
+        if K::ASKED_OFTEN {
+            with_small_constant!(mixed.shape().num_states(), S => run_for!(S));
+        } else {
+            run_for!(0);
+        }
     }
 }
 
-struct Mix<'a, K> {
-    arrivals: &'a mut [[Vec<f64>; 2]; 2],
+/// `S` is the number of states, or 0 where it is not known beforehand.
+struct Mix<'a, K, const S: usize> {
+    mixer: &'a mut Mixer,
     ends: [(&'a [u32], &'a K); 2],
     weights: [f64; 2],
     completion: &'a MarkovPolicy,
     mixed: &'a mut MarkovPolicy,
 }
 
-impl<K: StepKernel> Job for Mix<'_, K> {
+impl<K: StepKernel, const S: usize> Job for Mix<'_, K, S> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let shape = self.mixed.shape();
-        let states = shape.num_states();
+        let states = if S > 0 { S } else { shape.num_states() };
+        let Mixer { arrivals, shares } = self.mixer;
         for step in 0..shape.horizon() {
-            let actions = self.ends.map(|(end, _)| &end[step * states..][..states]);
+            let ends = self.ends.map(|(end, _)| &end[step * states..][..states]);
+            let [first, second] = &mut *shares;
+            let (first, second) = (&mut first[..states], &mut second[..states]);
+            let here = [0, 1].map(|end: usize| &arrivals[end][0][..states]);
+            share(self.weights, here, [&mut *first, &mut *second]);
             for state in 0..states {
-                let masses = [0, 1].map(|end| self.weights[end] * self.arrivals[end][0][state]);
-                let total = masses[0] + masses[1];
                 let row = self.mixed.row_mut(step, state);
-                if total > 0.0 {
-                    row.fill(0.0);
-                    row[actions[0][state] as usize] += masses[0] / total;
-                    row[actions[1][state] as usize] += masses[1] / total;
-                } else {
+                if first[state].is_nan() {
                     row.copy_from_slice(self.completion.row(step, state));
+                } else {
+                    row.fill(0.0);
+                    row[ends[0][state] as usize] += first[state];
+                    row[ends[1][state] as usize] += second[state];
                 }
             }
             if step + 1 == shape.horizon() {
                 break;
             }
-            for (arrivals, (end, kernel)) in self.arrivals.iter_mut().zip(self.ends) {
-                let chosen = &end[step * states..][..states];
-                let [here, next] = arrivals;
+            for (which, (_, kernel)) in self.ends.into_iter().enumerate() {
+                let [here, next] = &mut arrivals[which];
+                let (here, next) = (&here[..states], &mut next[..states]);
                 next.fill(0.0);
-                for (state, &mass) in here.iter().enumerate() {
-                    if mass > 0.0 {
-                        let pair = shape.pair(state, chosen[state] as usize);
+                // A policy without weight may arrive anywhere; an empty state sends nobody on.
+                let masses = here.iter().zip(ends[which]).enumerate();
+                for (state, (&mass, &action)) in masses {
+                    if mass > 0.0 && self.weights[which] > 0.0 {
+                        let pair = shape.pair(state, action as usize);
                         kernel.spread(step, pair, mass, next);
                     }
                 }
-                arrivals.swap(0, 1);
+                arrivals[which].swap(0, 1);
             }
         }
+    }
+}
+
+/// What part of those who arrive at each state comes from each of two policies; not a number where nobody arrives.
+#[inline(always)]
+fn share(weights: [f64; 2], arrivals: [&[f64]; 2], shares: [&mut [f64]; 2]) {
+    let [first, second] = shares;
+    let arrived = arrivals[0].iter().zip(arrivals[1]);
+    for ((first, second), (one, other)) in first.iter_mut().zip(second).zip(arrived) {
+        let masses = [weights[0] * one, weights[1] * other];
+        let total = masses[0] + masses[1];
+        (*first, *second) = (masses[0] / total, masses[1] / total);
     }
 }

@@ -2,7 +2,7 @@
 //! came from and whether they are biased.
 
 mod backward_induction;
-mod board;
+mod boarded;
 mod certificate;
 mod exact;
 mod extended;
@@ -10,14 +10,17 @@ mod extended_plan;
 mod frontier;
 mod kernel_box;
 mod lagrangian;
+mod lexicographic;
 mod mirror_ascent;
 mod mixing;
 mod oracle;
 mod parametric;
 mod priced;
+mod priced_induction;
 mod tradeoff;
 
 pub use backward_induction::{GreedyPlan, backward_induction};
+pub(crate) use boarded::{Boarded, BoardedWork, board_of};
 pub use certificate::{Certificate, certified};
 pub use exact::{ExactPlan, extreme, solve_exactly, tradeoff_of};
 pub use extended::{Extended, ExtendedValues, ExtendedVertex, extended_induction};
@@ -30,4 +33,5 @@ pub use mixing::Mixer;
 pub use oracle::{Objective, Oracle, Point, Storage};
 pub use parametric::{Mixture, Parametric};
 pub(crate) use priced::{PairData, PricedPlanner};
+pub(crate) use priced_induction::{fit, set_row};
 pub use tradeoff::{Penalised, StepValues, Tradeoff, Vertex};

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Successors};
-use crate::evaluate::Followed;
+use crate::evaluate::{Board, BoardWork, Followed};
 use crate::model::InitialDistribution;
-use crate::plan::board::Board;
+use crate::plan::priced_induction::{best_for, fit, set_row};
 use crate::policy::Actions;
 use crate::shape::Shape;
 use crate::table::zeros;
@@ -27,6 +27,7 @@ pub(crate) struct PairData<'a> {
 pub(crate) struct PricedPlanner {
     shape: Shape,
     board: Board,
+    work: BoardWork,
     found: Vec<u32>, // [H, padded], what the last induction chose
     kept: Vec<u32>,  // [H, padded], the policy kept
     /// Each (step, state) at which the last induction changed it; room for one more than there are.
@@ -46,7 +47,12 @@ impl PricedPlanner {
         kernel: &EmpiricalKernel,
     ) -> Result<Self> {
         let list_width = kernel.list_width();
-        let board = Board::new(shape, reward, cost, list_width)?;
+        let mut board = Board::new(shape, list_width)?;
+        for row in 0..shape.triples() {
+            let (step, pair) = (row / shape.pairs(), row % shape.pairs());
+            let (state, action) = (pair / shape.num_actions(), pair % shape.num_actions());
+            board.set_signals(step, state, action, reward, cost);
+        }
         let places = shape.horizon() * board.padded_states();
         Ok(Self {
             shape,
@@ -56,6 +62,7 @@ impl PricedPlanner {
             num_changed: 0,
             followed: Followed::new(shape, list_width)?,
             following: false,
+            work: BoardWork::new(shape, 1)?,
             board,
         })
     }
@@ -70,7 +77,7 @@ impl PricedPlanner {
     /// To be called before rows of `kernel` are set: it may store them in another way than before.
     #[inline(always)]
     pub(crate) fn fit(&mut self, kernel: &EmpiricalKernel) -> Result<()> {
-        if self.board.fit(kernel)? {
+        if fit(&mut self.board, kernel)? {
             self.followed = Followed::new(self.shape, kernel.list_width())?;
             self.following = false;
         }
@@ -83,7 +90,7 @@ impl PricedPlanner {
         let PairData { reward, cost, row } = data;
         self.board.set_signals(step, state, action, reward, cost);
         if step + 1 < self.shape.horizon() {
-            self.board.set_row(step, state, action, row);
+            set_row(&mut self.board, step, state, action, row);
         }
         if self.following && self.actions().at(step, state) == action {
             self.followed.follow(step, state, row.iter(), [cost]);
@@ -93,7 +100,7 @@ impl PricedPlanner {
     /// Finds and keeps the best policy for g_r - price g_c; whether it is another one than before.
     #[inline(always)]
     pub(crate) fn best_for(&mut self, price: f64) -> bool {
-        self.board.best_for(price, &mut self.found);
+        best_for(&self.board, price, &mut self.work, &mut self.found);
         let padded = self.board.padded_states();
         let policies = (&self.found[..], &self.kept[..]);
         self.num_changed = places_that_differ(policies, padded, &mut self.changed);
@@ -139,7 +146,7 @@ impl PricedPlanner {
 #[inline(always)]
 fn follow(board: &Board, followed: &mut Followed<1>, step: usize, state: usize, action: usize) {
     let cost = board.cost(step, state, action);
-    if step + 1 < board.steps() {
+    if step + 1 < board.shape().horizon() {
         followed.follow(step, state, board.row(step, state, action), [cost]);
     } else {
         followed.follow(step, state, std::iter::empty(), [cost]);

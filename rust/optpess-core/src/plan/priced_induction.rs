@@ -1,188 +1,70 @@
-//! The priced induction of Algorithm 2, laid out for vectors.
-
-use serde::{Deserialize, Serialize};
+//! The induction of both algorithms, over a [`Board`]: the best policy for one signal minus a priced other.
 
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Successors};
-use crate::lanes::{LANES, Lanes, RowBlocks, flat, flat_mut, with_small_constant};
-use crate::shape::Shape;
-use crate::table::zeros;
+use crate::evaluate::{Board, BoardWork, GROUP, Of};
+use crate::lanes::{LANES, Lanes, flat, flat_mut, with_small_constant};
 use crate::vectorised::{Job, vectorised};
 
-/// States are padded to a multiple of this, so that the best of several actions is found four states
-/// at a time.
-const GROUP: usize = 4;
-
-/// The planner's own copy of two signals and a kernel. A slot is an (action, state); eight slots stand
-/// side by side, so that the induction adds up eight rows at once and takes the maximum over actions
-/// four states at once. An episode changes at most H of the slots.
-///
-/// Its answers are those of [`super::Tradeoff`] for [`super::Objective::Lagrangian`], bit for bit.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Board {
-    shape: Shape,
-    padded: usize,      // |S|, rounded up to a multiple of GROUP
-    blocks: usize,      // of eight slots
-    reward: Vec<Lanes>, // [H, blocks]
-    cost: Vec<Lanes>,   // [H, blocks]
-    kernel: RowBlocks,  // [H - 1, blocks]
-    qualities: Vec<Lanes>,
-    values: Vec<Lanes>,
-    positive_costs: usize,
+/// Makes room for the rows of `kernel` if it keeps longer lists than before, or none any more; true if there was
+/// anything to do.
+#[inline(always)]
+pub(crate) fn fit(board: &mut Board, kernel: &EmpiricalKernel) -> Result<bool> {
+    if kernel.list_width() == board.list_width() {
+        return Ok(false);
+    }
+    set_rows(board, kernel)?;
+    Ok(true)
 }
 
-impl Board {
-    /// A board on which every pair earns and costs the same and leads nowhere.
-    pub(crate) fn new(
-        shape: Shape,
-        reward: f64,
-        cost: f64,
-        list_width: Option<usize>,
-    ) -> Result<Self> {
-        let [steps, states, actions] = shape.sizes();
-        let padded = states.next_multiple_of(GROUP);
-        let blocks = (actions * padded).div_ceil(LANES);
-        let wide = |what, len| zeros::<Lanes>(what, len);
-        let mut board = Self {
-            shape,
-            padded,
-            blocks,
-            reward: wide("rewards [H, A, S]", steps * blocks)?,
-            cost: wide("costs [H, A, S]", steps * blocks)?,
-            kernel: RowBlocks::new((steps - 1) * blocks, states, list_width)?,
-            qualities: wide("qualities [A, S]", blocks)?,
-            values: wide("values [S]", padded.div_ceil(LANES))?,
-            positive_costs: 0,
-        };
-        for step in 0..steps {
-            for state in 0..states {
-                for action in 0..actions {
-                    board.set_signals(step, state, action, reward, cost);
-                }
-            }
-        }
-        Ok(board)
-    }
-
-    /// |S| as the answers of [`Board::best_for`] are laid out.
-    pub(crate) fn padded_states(&self) -> usize {
-        self.padded
-    }
-
-    /// H.
-    pub(crate) fn steps(&self) -> usize {
-        self.shape.horizon()
-    }
-
-    #[inline(always)]
-    fn slot(&self, state: usize, action: usize) -> (usize, usize) {
-        let slot = action * self.padded + state;
-        (slot / LANES, slot % LANES)
-    }
-
-    /// g_r and g_c of one pair.
-    #[inline(always)]
-    pub(crate) fn set_signals(
-        &mut self,
-        step: usize,
-        state: usize,
-        action: usize,
-        reward: f64,
-        cost: f64,
-    ) {
-        let (block, lane) = self.slot(state, action);
-        let place = step * self.blocks + block;
-        self.reward[place].0[lane] = reward;
-        let stored = &mut self.cost[place].0[lane];
-        self.positive_costs += usize::from(cost > 0.0);
-        self.positive_costs -= usize::from(*stored > 0.0);
-        *stored = cost;
-    }
-
-    /// Makes room for the rows of `kernel`, which keeps longer lists than before, or none any more; true
-    /// if there was anything to do.
-    #[inline(always)]
-    pub(crate) fn fit(&mut self, kernel: &EmpiricalKernel) -> Result<bool> {
-        if kernel.list_width() == self.kernel.list_width() {
-            return Ok(false);
-        }
-        self.lay_out_anew(kernel)?;
-        Ok(true)
-    }
-
-    #[cold]
-    fn lay_out_anew(&mut self, kernel: &EmpiricalKernel) -> Result<()> {
-        let [steps, states, actions] = self.shape.sizes();
-        let rows = (steps - 1) * self.blocks;
-        self.kernel = RowBlocks::new(rows, states, kernel.list_width())?;
-        for step in 0..steps - 1 {
-            for pair in 0..self.shape.pairs() {
-                let row = kernel.row(step, pair);
-                self.set_row(step, pair / actions, pair % actions, row);
-            }
-        }
-        Ok(())
-    }
-
-    /// P_h(.|s,a) of one pair; not for the last step, which has none.
-    #[inline(always)]
-    pub(crate) fn set_row(
-        &mut self,
-        step: usize,
-        state: usize,
-        action: usize,
-        row: Successors<'_>,
-    ) {
-        let (block, lane) = self.slot(state, action);
-        let block = step * self.blocks + block;
-        match row {
-            Successors::Full(row) => self.kernel.set_full(block, lane, row),
-            listed @ Successors::Listed(..) => self.kernel.set(block, lane, listed.iter()),
+/// Copies every row of `kernel`.
+#[cold]
+pub(crate) fn set_rows(board: &mut Board, kernel: &EmpiricalKernel) -> Result<()> {
+    let shape = board.shape();
+    let [steps, _, actions] = shape.sizes();
+    board.clear_rows(kernel.list_width())?;
+    for step in 0..steps - 1 {
+        for pair in 0..shape.pairs() {
+            let row = kernel.row(step, pair);
+            set_row(board, step, pair / actions, pair % actions, row);
         }
     }
+    Ok(())
+}
 
-    /// P_h(.|s,a) of one pair; not for the last step, which has none.
-    #[inline(always)]
-    pub(crate) fn row(
-        &self,
-        step: usize,
-        state: usize,
-        action: usize,
-    ) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let (block, lane) = self.slot(state, action);
-        self.kernel.row(step * self.blocks + block, lane)
+/// P_h(.|s,a) of one pair; not for the last step, which has none.
+#[inline(always)]
+pub(crate) fn set_row(
+    board: &mut Board,
+    step: usize,
+    state: usize,
+    action: usize,
+    row: Successors<'_>,
+) {
+    match row {
+        Successors::Full(row) => board.set_full_row(step, state, action, row),
+        listed @ Successors::Listed(..) => board.set_row(step, state, action, listed.iter()),
     }
+}
 
-    /// The cost g_c of one pair.
-    #[inline(always)]
-    pub(crate) fn cost(&self, step: usize, state: usize, action: usize) -> f64 {
-        let (block, lane) = self.slot(state, action);
-        self.cost[step * self.blocks + block].0[lane]
-    }
-
-    /// Whether some pair has a cost above 0. If none has, no policy has: sums of products of
-    /// probabilities and numbers at most 0 are at most 0, in floating point too.
-    #[inline(always)]
-    pub(crate) fn some_cost_is_positive(&self) -> bool {
-        self.positive_costs > 0
-    }
-
-    /// Writes the best policy for g_r - price g_c into `actions`, `[H, padded]`; ties go to the lowest
-    /// action.
-    #[inline]
-    pub(crate) fn best_for(&mut self, price: f64, actions: &mut [u32]) {
-        with_small_constant!(self.shape.num_states(), S => vectorised(Induction::<S> {
-            board: self,
-            price,
-            actions,
-        }));
-    }
+/// Writes the best policy for g_r - price g_c into `actions`, `[H, padded]`, and its values at the first step into
+/// `work`; ties go to the lowest action. The answers are those of [`super::Tradeoff`] for
+/// [`super::Objective::Lagrangian`], bit for bit.
+#[inline]
+pub(crate) fn best_for(board: &Board, price: f64, work: &mut BoardWork, actions: &mut [u32]) {
+    with_small_constant!(board.shape().num_states(), S => vectorised(Induction::<S> {
+        board,
+        price,
+        work,
+        actions,
+    }));
 }
 
 /// `S` is the number of states, or 0 where it is not known beforehand.
 struct Induction<'a, const S: usize> {
-    board: &'a mut Board,
+    board: &'a Board,
     price: f64,
+    work: &'a mut BoardWork,
     actions: &'a mut [u32],
 }
 
@@ -191,20 +73,20 @@ impl<const S: usize> Job for Induction<'_, S> {
 
     #[inline(always)]
     fn run(self) {
-        let (board, price) = (self.board, self.price);
-        let [steps, states, num_actions] = board.shape.sizes();
+        let (board, work, price) = (self.board, self.work, self.price);
+        let [steps, states, num_actions] = board.shape().sizes();
         let (states, groups) = if S > 0 {
             (S, S.div_ceil(GROUP))
         } else {
-            (states, board.padded / GROUP)
+            (states, board.padded_states() / GROUP)
         };
-        let blocks = board.blocks;
+        let blocks = board.blocks();
         let (chosen, _) = self.actions.as_chunks_mut::<GROUP>();
         for step in (0..steps).rev() {
-            let gains = &board.reward[step * blocks..][..blocks];
-            let losses = &board.cost[step * blocks..][..blocks];
-            let qualities = &mut board.qualities[..blocks];
-            let following = &flat(&board.values)[..states];
+            let gains = board.signal(Of::Reward, step);
+            let losses = board.signal(Of::Cost, step);
+            let qualities = &mut work.qualities[..blocks];
+            let following = &flat(&work.values)[..states];
             for ((quality, gain), loss) in qualities.iter_mut().zip(gains).zip(losses) {
                 let (mut own, loss) = (gain.0, loss.0);
                 for lane in 0..LANES {
@@ -213,11 +95,10 @@ impl<const S: usize> Job for Induction<'_, S> {
                 *quality = Lanes(own);
             }
             if step + 1 < steps {
-                let (first, rows) = (step * blocks, &board.kernel);
-                rows.add_expectations::<S>(first, following, qualities);
+                board.add_expectations::<S>(step, following, qualities);
             }
-            let (qualities, _) = flat(&board.qualities).as_chunks::<GROUP>();
-            let (values, _) = flat_mut(&mut board.values).as_chunks_mut::<GROUP>();
+            let (qualities, _) = flat(&work.qualities[..blocks]).as_chunks::<GROUP>();
+            let (values, _) = flat_mut(&mut work.values).as_chunks_mut::<GROUP>();
             let chosen = &mut chosen[step * groups..][..groups];
             for group in 0..groups {
                 let candidates = &qualities[group..][..(num_actions - 1) * groups + 1];

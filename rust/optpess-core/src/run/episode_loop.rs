@@ -71,7 +71,7 @@ pub fn run_episodes<L: Learner, O: Observer<L>>(
             judge.assess_actions(actions, deployment.version)
         } else {
             environment.rollout(learner.policy(), streams, &mut seen);
-            judge.assess(learner.policy(), deployment.version)
+            judge.assess(learner.policy(), deployment.version)?
         };
         observer.played(learner, &deployment, truth, &seen);
         learner.absorb(&seen)?;

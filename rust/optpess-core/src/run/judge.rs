@@ -2,17 +2,63 @@
 
 use crate::error::Result;
 use crate::estimate::MOST_STATES_IN_FULL;
-use crate::evaluate::{Followed, PairEvaluator};
+use crate::evaluate::{Board, BoardWork, Followed, Of, PairEvaluator};
 use crate::model::{ConstrainedMdp, Slices};
 use crate::policy::{Actions, MarkovPolicy};
 use crate::record::TrueValues;
 use crate::table::StepSignal;
 
+/// What policies that draw actions are evaluated with.
+#[derive(Debug)]
+enum Evaluator {
+    /// Few states: the model laid out for vectors.
+    OnBoard(Board, BoardWork),
+    /// Many states: the model as it is.
+    OnModel(PairEvaluator),
+}
+
+impl Evaluator {
+    fn new(model: &ConstrainedMdp) -> Result<Self> {
+        let (shape, kernel) = (model.shape(), model.kernel().kernel());
+        if shape.num_states() > MOST_STATES_IN_FULL {
+            return Ok(Self::OnModel(PairEvaluator::new(shape)?));
+        }
+        let mut board = Board::new(shape, None)?;
+        for step in 0..shape.horizon() {
+            for pair in 0..shape.pairs() {
+                let (state, action) = (pair / shape.num_actions(), pair % shape.num_actions());
+                let (reward, cost) = (model.reward(), &model.costs()[0]);
+                let signals = (reward.at(step, pair), cost.at(step, pair));
+                board.set_signals(step, state, action, signals.0, signals.1);
+                if step + 1 < shape.horizon() {
+                    board.set_row(step, state, action, kernel.successors(step, pair));
+                }
+            }
+        }
+        Ok(Self::OnBoard(board, BoardWork::new(shape, 2)?))
+    }
+
+    fn evaluate(&mut self, model: &ConstrainedMdp, policy: &MarkovPolicy) -> TrueValues {
+        let initial = model.initial();
+        let (reward, cost) = match self {
+            Self::OnBoard(board, work) => {
+                let signals = [Of::Reward, Of::Cost];
+                board.evaluate(policy, signals, initial, work).into()
+            }
+            Self::OnModel(evaluator) => {
+                let signals = (model.reward(), &model.costs()[0]);
+                evaluator.evaluate(policy, signals, model.kernel(), initial)
+            }
+        };
+        TrueValues { reward, cost }
+    }
+}
+
 /// Evaluates each deployed policy exactly, once for as long as it stays the same.
 #[derive(Debug)]
 pub struct Judge<'m> {
     model: &'m ConstrainedMdp,
-    evaluator: PairEvaluator,
+    evaluator: Option<Evaluator>, // from the first of them on
     last_actions: LastActions<'m>,
     last: Option<(u64, TrueValues)>,
 }
@@ -22,7 +68,7 @@ impl<'m> Judge<'m> {
     pub fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         Ok(Self {
             model,
-            evaluator: PairEvaluator::new(model.shape())?,
+            evaluator: None,
             last_actions: LastActions::new(model)?,
             last: None,
         })
@@ -30,14 +76,16 @@ impl<'m> Judge<'m> {
 
     /// The true values of a policy whose version says whether it is the last one again.
     #[inline]
-    pub fn assess(&mut self, policy: &MarkovPolicy, version: u64) -> TrueValues {
+    pub fn assess(&mut self, policy: &MarkovPolicy, version: u64) -> Result<TrueValues> {
         match self.last {
-            Some((seen, values)) if seen == version => values,
+            Some((seen, values)) if seen == version => Ok(values),
             _ => {
-                let (kernel, initial) = (self.model.kernel(), self.model.initial());
-                let signals = (self.model.reward(), &self.model.costs()[0]);
-                let (reward, cost) = self.evaluator.evaluate(policy, signals, kernel, initial);
-                self.keep(version, TrueValues { reward, cost })
+                let evaluator = match &mut self.evaluator {
+                    Some(evaluator) => evaluator,
+                    none_yet => none_yet.insert(Evaluator::new(self.model)?),
+                };
+                let values = evaluator.evaluate(self.model, policy);
+                Ok(self.keep(version, values))
             }
         }
     }

@@ -12,7 +12,7 @@ impl OptPessLp {
     pub fn assess(&mut self) -> Result<Option<Deployment>> {
         self.turn.check_plan()?;
         self.lazy = false;
-        let (source, set) = self.pessimistic_set();
+        let (source, set) = self.pessimistic_set()?;
         match set {
             (PessimisticSet::BaselineOnly, cost) => Ok(Some(self.deploy_baseline(source, cost))),
             (PessimisticSet::CostBounded, _) => {
@@ -25,7 +25,7 @@ impl OptPessLp {
     /// The second half: certifies a policy planned outside and deploys it.
     pub fn deploy(&mut self, policy: MarkovPolicy) -> Result<Deployment> {
         self.turn.check_awaiting()?;
-        self.planned = policy;
+        self.candidate = policy;
         self.deploy_planned()
     }
 
@@ -48,7 +48,7 @@ impl OptPessLp {
         })
     }
 
-    /// Re-evaluates the planned policy and deploys it only within the limit.
+    /// Re-evaluates the candidate and deploys it only within the limit.
     pub(super) fn deploy_planned(&mut self) -> Result<Deployment> {
         let deployment = self.deploy_certified()?;
         let optimistic_reward = match &self.knowledge {
@@ -69,9 +69,9 @@ impl OptPessLp {
     pub(super) fn deploy_certified(&mut self) -> Result<Deployment> {
         let (kernel, initial) = (self.estimates.kernel(), &self.initial);
         let limit = self.baseline.cost_limit();
-        let cost = self
-            .evaluator
-            .evaluate(&self.planned, &self.pessimistic_cost, kernel, initial);
+        let cost =
+            self.evaluator
+                .evaluate(&self.candidate, &self.pessimistic_cost, kernel, initial);
         let certificate = if cost <= limit {
             Certificate {
                 cost,
@@ -80,24 +80,38 @@ impl OptPessLp {
             }
         } else {
             let (repaired, certificate) = certified(
-                self.planned.clone(),
+                self.candidate.clone(),
                 self.baseline.policy(),
                 &self.pessimistic_cost,
                 kernel,
                 initial,
                 limit,
             )?;
-            self.planned = repaired;
+            self.candidate = repaired;
             certificate
         };
+        let version = self.put_into_play();
         Ok(self.deployed(Deployment {
             episode: self.turn.observed(),
             source: PolicySource::PessimisticSet,
             certificate: Some(certificate),
             optimistic_reward: f64::NAN,
             biased_cost: certificate.cost,
-            version: self.last.map_or(0, |last| last.version + 1),
+            version,
         }))
+    }
+
+    /// Makes the candidate the policy that is played; its version.
+    fn put_into_play(&mut self) -> u64 {
+        let again = match self.last {
+            Some(last) if last.source == PolicySource::PessimisticSet => {
+                self.candidate.has_entries_of(&self.planned)
+            }
+            _ => false,
+        };
+        std::mem::swap(&mut self.candidate, &mut self.planned);
+        let last_version = self.last.map(|last| last.version);
+        last_version.map_or(0, |version| version + u64::from(!again))
     }
 
     #[inline(always)]

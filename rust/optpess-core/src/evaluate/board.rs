@@ -1,0 +1,337 @@
+//! Two signals and a kernel laid out for vectors, and values of policies on them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::lanes::{LANES, Lanes, RowBlocks, flat, flat_mut, with_small_constant};
+use crate::model::InitialDistribution;
+use crate::policy::MarkovPolicy;
+use crate::shape::Shape;
+use crate::table::zeros;
+use crate::vectorised::{Job, vectorised};
+
+/// States are padded to a multiple of this, so that the best of several actions is found four states
+/// at a time.
+pub(crate) const GROUP: usize = 4;
+
+/// One of the two signals of a board.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// g_r.
+    Reward,
+    /// g_c.
+    Cost,
+}
+
+/// A copy of two signals and a kernel. A slot is an (action, state); eight slots stand side by side, so that
+/// a recursion adds up eight rows at once. An episode changes at most H of the slots.
+///
+/// Values on it are those of [`super::evaluate()`], bit for bit.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Board {
+    shape: Shape,
+    padded: usize,      // |S|, rounded up to a multiple of GROUP
+    blocks: usize,      // of eight slots
+    reward: Vec<Lanes>, // [H, blocks]
+    cost: Vec<Lanes>,   // [H, blocks]
+    kernel: RowBlocks,  // [H - 1, blocks]
+    positive_costs: usize,
+}
+
+/// What recursions over a board write on: qualities and values of up to N signals or policies at once.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct BoardWork {
+    pub(crate) qualities: Vec<Lanes>, // [N, blocks]
+    pub(crate) values: Vec<Lanes>,    // [N, S]
+}
+
+impl BoardWork {
+    /// Room for recursions of up to `tracks` values at once.
+    pub(crate) fn new(shape: Shape, tracks: usize) -> Result<Self> {
+        let (padded, blocks) = layout(shape);
+        Ok(Self {
+            qualities: zeros("qualities [A, S]", tracks * blocks)?,
+            values: zeros("values [S]", tracks * padded.div_ceil(LANES))?,
+        })
+    }
+}
+
+/// |S| padded, and how many blocks a step has.
+fn layout(shape: Shape) -> (usize, usize) {
+    let padded = shape.num_states().next_multiple_of(GROUP);
+    (padded, (shape.num_actions() * padded).div_ceil(LANES))
+}
+
+impl Board {
+    /// A board on which nothing earns or costs anything and nothing leads anywhere. Rows are kept as lists of up to
+    /// `list_width` successors, or in full.
+    pub(crate) fn new(shape: Shape, list_width: Option<usize>) -> Result<Self> {
+        let (steps, (padded, blocks)) = (shape.horizon(), layout(shape));
+        Ok(Self {
+            shape,
+            padded,
+            blocks,
+            reward: zeros("rewards [H, A, S]", steps * blocks)?,
+            cost: zeros("costs [H, A, S]", steps * blocks)?,
+            kernel: RowBlocks::new((steps - 1) * blocks, shape.num_states(), list_width)?,
+            positive_costs: 0,
+        })
+    }
+
+    /// H, |S|, |A|.
+    #[inline(always)]
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// |S|, rounded up to a multiple of [`GROUP`].
+    #[inline(always)]
+    pub(crate) fn padded_states(&self) -> usize {
+        self.padded
+    }
+
+    /// How many blocks of eight slots a step has.
+    #[inline(always)]
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// How many successors a list has room for; None if rows are kept in full.
+    #[inline(always)]
+    pub(crate) fn list_width(&self) -> Option<usize> {
+        self.kernel.list_width()
+    }
+
+    /// Forgets all rows and makes room for others.
+    pub(crate) fn clear_rows(&mut self, list_width: Option<usize>) -> Result<()> {
+        let rows = (self.shape.horizon() - 1) * self.blocks;
+        self.kernel = RowBlocks::new(rows, self.shape.num_states(), list_width)?;
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn slot(&self, state: usize, action: usize) -> (usize, usize) {
+        let slot = action * self.padded + state;
+        (slot / LANES, slot % LANES)
+    }
+
+    /// g_r and g_c of one pair.
+    #[inline(always)]
+    pub(crate) fn set_signals(
+        &mut self,
+        step: usize,
+        state: usize,
+        action: usize,
+        reward: f64,
+        cost: f64,
+    ) {
+        let (block, lane) = self.slot(state, action);
+        let place = step * self.blocks + block;
+        self.reward[place].0[lane] = reward;
+        let stored = &mut self.cost[place].0[lane];
+        self.positive_costs += usize::from(cost > 0.0);
+        self.positive_costs -= usize::from(*stored > 0.0);
+        *stored = cost;
+    }
+
+    /// P_h(.|s,a) of one pair as pairs (successor, probability); not for the last step, which has none. What is
+    /// left out is as [`RowBlocks::set`] says.
+    #[inline(always)]
+    pub(crate) fn set_row(
+        &mut self,
+        step: usize,
+        state: usize,
+        action: usize,
+        successors: impl Iterator<Item = (usize, f64)>,
+    ) {
+        let (block, lane) = self.slot(state, action);
+        self.kernel
+            .set(step * self.blocks + block, lane, successors);
+    }
+
+    /// [`Board::set_row`] for a row that has a probability for every state.
+    #[inline(always)]
+    pub(crate) fn set_full_row(&mut self, step: usize, state: usize, action: usize, row: &[f64]) {
+        let (block, lane) = self.slot(state, action);
+        self.kernel.set_full(step * self.blocks + block, lane, row);
+    }
+
+    /// P_h(.|s,a) of one pair; not for the last step, which has none.
+    #[inline(always)]
+    pub(crate) fn row(
+        &self,
+        step: usize,
+        state: usize,
+        action: usize,
+    ) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let (block, lane) = self.slot(state, action);
+        self.kernel.row(step * self.blocks + block, lane)
+    }
+
+    /// The cost g_c of one pair.
+    #[inline(always)]
+    pub(crate) fn cost(&self, step: usize, state: usize, action: usize) -> f64 {
+        let (block, lane) = self.slot(state, action);
+        self.cost[step * self.blocks + block].0[lane]
+    }
+
+    /// Whether some pair has a cost above 0. If none has, no policy has: sums of products of
+    /// probabilities and numbers at most 0 are at most 0, in floating point too.
+    #[inline(always)]
+    pub(crate) fn some_cost_is_positive(&self) -> bool {
+        self.positive_costs > 0
+    }
+
+    /// One signal at every slot of a step.
+    #[inline(always)]
+    pub(crate) fn signal(&self, of: Of, step: usize) -> &[Lanes] {
+        let signal = match of {
+            Of::Reward => &self.reward,
+            Of::Cost => &self.cost,
+        };
+        &signal[step * self.blocks..][..self.blocks]
+    }
+
+    /// Adds the expectation of `following`, one value a state, to the qualities of a step that is not the last.
+    #[inline(always)]
+    pub(crate) fn add_expectations<const S: usize>(
+        &self,
+        step: usize,
+        following: &[f64],
+        qualities: &mut [Lanes],
+    ) {
+        let first = step * self.blocks;
+        self.kernel
+            .add_expectations::<S>(first, following, qualities);
+    }
+
+    /// V_1(mu) of a policy for each of these signals.
+    #[inline]
+    pub(crate) fn evaluate<const N: usize>(
+        &self,
+        policy: &MarkovPolicy,
+        signals: [Of; N],
+        initial: &InitialDistribution,
+        work: &mut BoardWork,
+    ) -> [f64; N] {
+        let tracks = signals.map(|of| (of, policy));
+        self.follow(tracks, initial, work)
+    }
+
+    /// V_1(mu) of deterministic policies, each an action at each (step, state), `[H, S]`, for one signal each.
+    #[inline]
+    pub(crate) fn evaluate_actions<const N: usize>(
+        &self,
+        tracks: [(Of, &[u32]); N],
+        initial: &InitialDistribution,
+        work: &mut BoardWork,
+    ) -> [f64; N] {
+        self.follow(tracks, initial, work)
+    }
+
+    #[inline(always)]
+    fn follow<C: Choices, const N: usize>(
+        &self,
+        tracks: [(Of, C); N],
+        initial: &InitialDistribution,
+        work: &mut BoardWork,
+    ) -> [f64; N] {
+        let states = self.shape.num_states();
+        with_small_constant!(states, S => {
+            vectorised(Recursion::<C, N, S> { board: self, tracks, work: &mut *work });
+        });
+        let wide = self.padded.div_ceil(LANES);
+        std::array::from_fn(|track| {
+            initial.expect(&flat(&work.values[track * wide..][..wide])[..states])
+        })
+    }
+}
+
+/// What a policy makes of qualities: values.
+trait Choices: Copy {
+    /// Writes the values of a step's states; the quality of (s, a) stands at a padded + s.
+    fn choose(
+        &self,
+        shape: Shape,
+        step: usize,
+        qualities: &[f64],
+        padded: usize,
+        values: &mut [f64],
+    );
+}
+
+/// V(s) = sum over a of pi(a|s) Q(s, a).
+impl Choices for &MarkovPolicy {
+    #[inline(always)]
+    fn choose(
+        &self,
+        shape: Shape,
+        step: usize,
+        qualities: &[f64],
+        padded: usize,
+        values: &mut [f64],
+    ) {
+        let (rows, num_actions) = (self.step(step), shape.num_actions());
+        values.fill(0.0);
+        for action in 0..num_actions {
+            let own = &qualities[action * padded..][..values.len()];
+            let chances = rows[action..].iter().step_by(num_actions);
+            for ((value, quality), chance) in values.iter_mut().zip(own).zip(chances) {
+                *value += quality * chance;
+            }
+        }
+    }
+}
+
+/// V(s) = Q(s, pi(s)).
+impl Choices for &[u32] {
+    #[inline(always)]
+    fn choose(
+        &self,
+        shape: Shape,
+        step: usize,
+        qualities: &[f64],
+        padded: usize,
+        values: &mut [f64],
+    ) {
+        let actions = &self[step * shape.num_states()..][..values.len()];
+        for (state, (value, &action)) in values.iter_mut().zip(actions).enumerate() {
+            *value = qualities[action as usize * padded + state];
+        }
+    }
+}
+
+/// `S` is the number of states, or 0 where it is not known beforehand. The tracks run side by side: none waits for
+/// another.
+struct Recursion<'a, C, const N: usize, const S: usize> {
+    board: &'a Board,
+    tracks: [(Of, C); N],
+    work: &'a mut BoardWork,
+}
+
+impl<C: Choices, const N: usize, const S: usize> Job for Recursion<'_, C, N, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (board, blocks) = (self.board, self.board.blocks);
+        let states = if S > 0 { S } else { board.shape.num_states() };
+        let padded = states.next_multiple_of(GROUP);
+        let wide = padded.div_ceil(LANES);
+        let steps = board.shape.horizon();
+        for step in (0..steps).rev() {
+            for (track, (of, choices)) in self.tracks.iter().enumerate() {
+                let qualities = &mut self.work.qualities[track * blocks..][..blocks];
+                let values = flat_mut(&mut self.work.values[track * wide..][..wide]);
+                let values = &mut values[..states];
+                for (quality, own) in qualities.iter_mut().zip(board.signal(*of, step)) {
+                    *quality = *own; // `copy_from_slice` is a call, which is longer than this
+                }
+                if step + 1 < steps {
+                    board.add_expectations::<S>(step, values, qualities);
+                }
+                choices.choose(board.shape, step, flat(qualities), padded, values);
+            }
+        }
+    }
+}

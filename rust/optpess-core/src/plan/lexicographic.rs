@@ -1,0 +1,122 @@
+//! The ends of the curve "best reward for a limit", over a [`Board`]: one signal first, the other among its ties.
+
+use crate::evaluate::{Board, BoardWork, GROUP, Of};
+use crate::lanes::{LANES, flat, flat_mut, with_small_constant};
+use crate::model::InitialDistribution;
+use crate::vectorised::{Job, vectorised};
+
+/// Writes the policy of least cost and, among those, most reward (`COST_FIRST`), or the other way round, into
+/// `actions`, `[H, padded]`; its (reward, cost). Values that differ by less than `tie_width`, relatively, are ties. The
+/// answers are those of [`super::Tradeoff`], bit for bit.
+#[inline]
+pub(crate) fn extreme_on<const COST_FIRST: bool>(
+    board: &Board,
+    tie_width: f64,
+    initial: &InitialDistribution,
+    work: &mut BoardWork,
+    actions: &mut [u32],
+) -> [f64; 2] {
+    let states = board.shape().num_states();
+    with_small_constant!(states, S => vectorised(Lexicographic::<COST_FIRST, S> {
+        board,
+        tie_width,
+        work: &mut *work,
+        actions,
+    }));
+    let wide = board.padded_states().div_ceil(LANES);
+    [0, 1].map(|track| initial.expect(&flat(&work.values[track * wide..][..wide])[..states]))
+}
+
+/// `S` is the number of states, or 0 where it is not known beforehand.
+struct Lexicographic<'a, const COST_FIRST: bool, const S: usize> {
+    board: &'a Board,
+    tie_width: f64,
+    work: &'a mut BoardWork,
+    actions: &'a mut [u32],
+}
+
+impl<const COST_FIRST: bool, const S: usize> Job for Lexicographic<'_, COST_FIRST, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (board, work) = (self.board, self.work);
+        let [steps, states, _] = board.shape().sizes();
+        let states = if S > 0 { S } else { states };
+        let (groups, blocks) = (states.div_ceil(GROUP), board.blocks());
+        let wide = (groups * GROUP).div_ceil(LANES);
+        let (chosen, _) = self.actions.as_chunks_mut::<GROUP>();
+        for step in (0..steps).rev() {
+            for (track, of) in [Of::Reward, Of::Cost].into_iter().enumerate() {
+                let qualities = &mut work.qualities[track * blocks..][..blocks];
+                let values = flat(&work.values[track * wide..][..wide]);
+                for (quality, own) in qualities.iter_mut().zip(board.signal(of, step)) {
+                    *quality = *own;
+                }
+                if step + 1 < steps {
+                    board.add_expectations::<S>(step, &values[..states], qualities);
+                }
+            }
+            let (rewards, costs) = flat(&work.qualities[..2 * blocks]).split_at(blocks * LANES);
+            let (rewards, costs) = (rewards.as_chunks().0, costs.as_chunks().0);
+            let (values, cost_values) =
+                flat_mut(&mut work.values[..2 * wide]).split_at_mut(wide * LANES);
+            let (values, cost_values) = (values.as_chunks_mut().0, cost_values.as_chunks_mut().0);
+            let chosen = &mut chosen[step * groups..][..groups];
+            let last = (board.shape().num_actions() - 1) * groups + 1;
+            for group in 0..groups {
+                let rewards = &rewards[group..][..last];
+                let costs = &costs[group..][..last];
+                let best = best_of::<COST_FIRST>(rewards, costs, groups, self.tie_width);
+                (values[group], cost_values[group], chosen[group]) = best;
+            }
+        }
+    }
+}
+
+/// For four states, reward and cost of the best action and the action; the candidates of an action stand `groups`
+/// behind those of the one before. Ties of both go to the lowest action.
+#[inline(always)]
+fn best_of<const COST_FIRST: bool>(
+    rewards: &[[f64; GROUP]],
+    costs: &[[f64; GROUP]],
+    groups: usize,
+    tie_width: f64,
+) -> ([f64; GROUP], [f64; GROUP], [u32; GROUP]) {
+    let criteria = || {
+        let each = rewards.iter().zip(costs).step_by(groups);
+        each.map(|(reward, cost)| {
+            let saved = cost.map(|cost| -cost);
+            if COST_FIRST {
+                (saved, *reward)
+            } else {
+                (*reward, saved)
+            }
+        })
+    };
+    let (mut best, mut magnitude) = ([f64::NEG_INFINITY; GROUP], [0.0_f64; GROUP]);
+    for (first, _) in criteria() {
+        for lane in 0..GROUP {
+            best[lane] = best[lane].max(first[lane]);
+            magnitude[lane] = magnitude[lane].max(first[lane].abs());
+        }
+    }
+    let (mut found, mut found_action) = ([0.0; GROUP], [0_u64; GROUP]);
+    let mut found_second = [f64::NEG_INFINITY; GROUP];
+    for (action, (first, second)) in criteria().enumerate() {
+        for lane in 0..GROUP {
+            let acceptable = first[lane] >= best[lane] - tie_width * magnitude[lane];
+            if acceptable && second[lane] > found_second[lane] {
+                found[lane] = first[lane];
+                found_second[lane] = second[lane];
+                found_action[lane] = action as u64;
+            }
+        }
+    }
+    let actions = found_action.map(|action| action as u32);
+    if COST_FIRST {
+        (found_second, found.map(|saved| -saved), actions)
+    } else {
+        (found, found_second.map(|saved| -saved), actions)
+    }
+}
