@@ -109,9 +109,12 @@ impl<K: StepKernel, const S: usize> Job for Mix<'_, K, S> {
                 if first[state].is_nan() {
                     row.copy_from_slice(self.completion.row(step, state));
                 } else {
-                    row.fill(0.0);
-                    row[ends[0][state] as usize] += first[state];
-                    row[ends[1][state] as usize] += second[state];
+                    // In one pass: clearing a short row first is a call, which is longer than this.
+                    for (action, chance) in (0..).zip(row) {
+                        let [one, other] = ends.map(|end| end[state] == action);
+                        *chance = if one { first[state] } else { 0.0 };
+                        *chance += if other { second[state] } else { 0.0 };
+                    }
                 }
             }
             if step + 1 == shape.horizon() {
