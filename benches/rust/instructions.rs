@@ -79,7 +79,7 @@ const RUNS: [Run; 8] = [
         size(3, 2, 3),
         Algorithm::OpenLp,
         1,
-        2000,
+        3000,
         10_000,
     ),
     (
@@ -87,8 +87,8 @@ const RUNS: [Run; 8] = [
         None,
         Algorithm::OpenLp,
         1,
-        500,
-        1000,
+        3000,
+        2000,
     ),
 ];
 

@@ -192,17 +192,25 @@ impl Board {
         &signal[step * self.blocks..][..self.blocks]
     }
 
-    /// Adds the expectation of `following`, one value a state, to the qualities of a step that is not the last.
+    /// The qualities of a step: what is its own at every slot plus, where a step follows, the expectation of
+    /// `following`, one value a state.
     #[inline(always)]
-    pub(crate) fn add_expectations<const S: usize>(
+    pub(crate) fn qualities<const S: usize>(
         &self,
         step: usize,
+        own: impl Fn(usize) -> Lanes,
         following: &[f64],
         qualities: &mut [Lanes],
     ) {
-        let first = step * self.blocks;
-        self.kernel
-            .add_expectations::<S>(first, following, qualities);
+        if step + 1 < self.shape.horizon() {
+            let first = step * self.blocks;
+            self.kernel
+                .add_expectations::<S>(first, following, own, qualities);
+        } else {
+            for (block, quality) in qualities.iter_mut().enumerate() {
+                *quality = own(block);
+            }
+        }
     }
 
     /// V_1(mu) of a policy for each of these signals.
@@ -324,12 +332,8 @@ impl<C: Choices, const N: usize, const S: usize> Job for Recursion<'_, C, N, S> 
                 let qualities = &mut self.work.qualities[track * blocks..][..blocks];
                 let values = flat_mut(&mut self.work.values[track * wide..][..wide]);
                 let values = &mut values[..states];
-                for (quality, own) in qualities.iter_mut().zip(board.signal(*of, step)) {
-                    *quality = *own; // `copy_from_slice` is a call, which is longer than this
-                }
-                if step + 1 < steps {
-                    board.add_expectations::<S>(step, values, qualities);
-                }
+                let own = board.signal(*of, step);
+                board.qualities::<S>(step, |block| own[block], values, qualities);
                 choices.choose(board.shape, step, flat(qualities), padded, values);
             }
         }

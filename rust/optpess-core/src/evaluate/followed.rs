@@ -92,15 +92,15 @@ impl<const N: usize, const S: usize> Job for Renewal<'_, N, S> {
         };
         for step in (0..=last).rev() {
             let (here, next) = followed.values[step * N * blocks..].split_at_mut(N * blocks);
-            here.copy_from_slice(&followed.signals[step * N * blocks..][..N * blocks]);
+            let own = &followed.signals[step * N * blocks..][..N * blocks];
             if step + 1 == steps {
+                here.copy_from_slice(own);
                 continue;
             }
-            let signals = here.chunks_exact_mut(blocks).zip(next.chunks_exact(blocks));
-            for (here, next) in signals {
-                let following = &flat(next)[..states];
-                let kernel = &followed.kernel;
-                kernel.add_expectations::<S>(step * blocks, following, here);
+            let (here, own) = (here.chunks_exact_mut(blocks), own.chunks_exact(blocks));
+            for ((here, own), next) in here.zip(own).zip(next.chunks_exact(blocks)) {
+                let (kernel, following) = (&followed.kernel, &flat(next)[..states]);
+                kernel.add_expectations::<S>(step * blocks, following, |block| own[block], here);
             }
         }
     }

@@ -130,21 +130,33 @@ impl RowBlocks {
         full.chain(listed)
     }
 
-    /// Adds to each of the blocks from `first` on the expectation of `following`, one value a state. `S`
-    /// is the number of states, or 0 where it is not known beforehand.
+    /// Writes into each of the blocks from `first` on what is its `own` plus the expectation of `following`, one value a
+    /// state. `S` is the number of states, or 0 where it is not known beforehand.
     #[inline(always)]
     pub(crate) fn add_expectations<const S: usize>(
         &self,
         first: usize,
         following: &[f64],
+        own: impl Fn(usize) -> Lanes,
         blocks: &mut [Lanes],
     ) {
-        let num_states = if S > 0 { S } else { self.num_states };
+        // `own` is asked by number: an iterator over such wide things passes each through memory.
+        let targets = blocks.iter_mut().enumerate();
         match &self.stored {
             Stored::Full(columns) => {
-                let rows = columns[first * num_states..].chunks_exact(num_states);
-                for (target, columns) in blocks.iter_mut().zip(rows) {
-                    *target = target.plus(column_sums::<S>(columns, following));
+                if S > 0
+                    && let Some(following) = following.first_chunk::<S>()
+                {
+                    let following = *following; // a copy of few numbers that no store can change stays in registers
+                    let rows = columns[first * S..].chunks_exact(S);
+                    for ((block, target), columns) in targets.zip(rows) {
+                        *target = own(block).plus(column_sums::<S>(columns, &following));
+                    }
+                    return;
+                }
+                let rows = columns[first * self.num_states..].chunks_exact(self.num_states);
+                for ((block, target), columns) in targets.zip(rows) {
+                    *target = own(block).plus(column_sums::<0>(columns, following));
                 }
             }
             Stored::Listed {
@@ -155,7 +167,8 @@ impl RowBlocks {
             } => {
                 assert!(!following.is_empty());
                 let last = following.len() as u32 - 1;
-                for (block, target) in (first..).zip(blocks) {
+                for (number, target) in targets {
+                    let block = first + number;
                     let list = block * width..block * width + lengths[block] as usize;
                     let entries = states[list.clone()].iter().zip(&probabilities[list]);
                     let mut sums = [0.0; LANES];
@@ -168,7 +181,7 @@ impl RowBlocks {
                             sums[lane] += probability.0[lane] * value;
                         }
                     }
-                    *target = target.plus(Lanes(sums));
+                    *target = own(number).plus(Lanes(sums));
                 }
             }
         }

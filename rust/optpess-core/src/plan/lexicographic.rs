@@ -50,12 +50,8 @@ impl<const COST_FIRST: bool, const S: usize> Job for Lexicographic<'_, COST_FIRS
             for (track, of) in [Of::Reward, Of::Cost].into_iter().enumerate() {
                 let qualities = &mut work.qualities[track * blocks..][..blocks];
                 let values = flat(&work.values[track * wide..][..wide]);
-                for (quality, own) in qualities.iter_mut().zip(board.signal(of, step)) {
-                    *quality = *own;
-                }
-                if step + 1 < steps {
-                    board.add_expectations::<S>(step, &values[..states], qualities);
-                }
+                let own = board.signal(of, step);
+                board.qualities::<S>(step, |block| own[block], &values[..states], qualities);
             }
             let (rewards, costs) = flat(&work.qualities[..2 * blocks]).split_at(blocks * LANES);
             let (rewards, costs) = (rewards.as_chunks().0, costs.as_chunks().0);

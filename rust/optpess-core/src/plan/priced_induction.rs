@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Successors};
 use crate::evaluate::{Board, BoardWork, GROUP, Of};
-use crate::lanes::{LANES, Lanes, flat, flat_mut, with_small_constant};
+use crate::lanes::{Wide, flat, flat_mut, with_small_constant};
 use crate::vectorised::{Job, vectorised};
 
 /// Makes room for the rows of `kernel` if it keeps longer lists than before, or none any more; true if there was
@@ -83,20 +83,11 @@ impl<const S: usize> Job for Induction<'_, S> {
         let blocks = board.blocks();
         let (chosen, _) = self.actions.as_chunks_mut::<GROUP>();
         for step in (0..steps).rev() {
-            let gains = board.signal(Of::Reward, step);
-            let losses = board.signal(Of::Cost, step);
-            let qualities = &mut work.qualities[..blocks];
+            let [gains, losses] = [Of::Reward, Of::Cost].map(|of| board.signal(of, step));
+            let priced =
+                |block: usize| gains[block].zip(losses[block], |gain, loss| gain - price * loss);
             let following = &flat(&work.values)[..states];
-            for ((quality, gain), loss) in qualities.iter_mut().zip(gains).zip(losses) {
-                let (mut own, loss) = (gain.0, loss.0);
-                for lane in 0..LANES {
-                    own[lane] -= price * loss[lane];
-                }
-                *quality = Lanes(own);
-            }
-            if step + 1 < steps {
-                board.add_expectations::<S>(step, following, qualities);
-            }
+            board.qualities::<S>(step, priced, following, &mut work.qualities[..blocks]);
             let (qualities, _) = flat(&work.qualities[..blocks]).as_chunks::<GROUP>();
             let (values, _) = flat_mut(&mut work.values).as_chunks_mut::<GROUP>();
             let chosen = &mut chosen[step * groups..][..groups];
