@@ -8,10 +8,39 @@ use crate::table::zeros;
 
 /// Rows in blocks of eight, in full or as lists of successors. Expectations have the order of additions of
 /// a dense or of a sparse kernel accordingly.
+///
+/// What a list names is a state: [`RowBlocks::set`] and reading a stored learner both see to that, so that
+/// expectations need not look.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub(crate) struct RowBlocks {
     num_states: usize,
     stored: Stored,
+}
+
+/// As it was stored, by whomever.
+#[derive(Deserialize)]
+struct Unchecked {
+    num_states: usize,
+    stored: Stored,
+}
+
+impl TryFrom<Unchecked> for RowBlocks {
+    type Error = String;
+
+    fn try_from(Unchecked { num_states, stored }: Unchecked) -> std::result::Result<Self, String> {
+        if let Stored::Listed { states, .. } = &stored {
+            let named = states.as_flattened().iter();
+            if let Some(state) = named.max()
+                && *state as usize >= num_states
+            {
+                return Err(format!(
+                    "a list of successors names state {state} of {num_states}"
+                ));
+            }
+        }
+        Ok(Self { num_states, stored })
+    }
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -165,8 +194,7 @@ impl RowBlocks {
                 states,
                 probabilities,
             } => {
-                assert!(!following.is_empty());
-                let last = following.len() as u32 - 1;
+                assert!(following.len() >= self.num_states);
                 for (number, target) in targets {
                     let block = first + number;
                     let list = block * width..block * width + lengths[block] as usize;
@@ -174,10 +202,11 @@ impl RowBlocks {
                     let mut sums = [0.0; LANES];
                     for (state, probability) in entries {
                         for lane in 0..LANES {
-                            let place = state[lane].min(last) as usize;
-                            // SAFETY: `place` is at most the last index. The minimum changes nothing for
-                            // states that `set` let in; a stored learner that was tampered with may hold others.
-                            let value = unsafe { following.get_unchecked(place) };
+                            let state = state[lane] as usize;
+                            // SAFETY: every entry of `states` is below `num_states`: it is 0 from `new`, or `set` has
+                            // asserted it, or `try_from` has checked it; no one else writes `states`. And there are at
+                            // least `num_states` values, by the assertion above.
+                            let value = unsafe { following.get_unchecked(state) };
                             sums[lane] += probability.0[lane] * value;
                         }
                     }
@@ -185,5 +214,28 @@ impl RowBlocks {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_lists_that_name_no_state_are_refused() {
+        let mut rows = RowBlocks::new(2, 5, Some(3)).unwrap();
+        rows.set(1, 2, [(4, 0.25), (1, 0.75)].into_iter());
+        let stored = toml::to_string(&rows).unwrap();
+        let read: RowBlocks = toml::from_str(&stored).unwrap();
+        assert!(read.row(1, 2).eq(rows.row(1, 2)));
+        let falsified = stored.replacen("4, 0, 0", "5, 0, 0", 1);
+        assert_ne!(falsified, stored, "{stored}");
+        let refused = toml::from_str::<RowBlocks>(&falsified);
+        assert!(
+            refused
+                .unwrap_err()
+                .to_string()
+                .contains("names state 5 of 5")
+        );
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Successors};
-use crate::evaluate::{Board, BoardWork, Followed};
+use crate::evaluate::{Board, BoardWork, Followed, GROUP};
 use crate::model::InitialDistribution;
 use crate::plan::priced_induction::{best_for, fit, set_row};
 use crate::policy::Actions;
@@ -153,8 +153,8 @@ fn follow(board: &Board, followed: &mut Followed<1>, step: usize, state: usize, 
     }
 }
 
-/// Writes each (step, state) at which two policies `[H, padded]` differ into `places`, and returns how many
-/// there are. Which ones they are is hard to predict, so no branch depends on it.
+/// Writes each (step, state) at which two policies `[H, padded]` differ into `places`, and returns how many there
+/// are. Most groups of states are as they were; within one that is not, no branch depends on which state it is.
 #[inline(always)]
 fn places_that_differ(
     (first, second): (&[u32], &[u32]),
@@ -164,9 +164,15 @@ fn places_that_differ(
     let mut count = 0;
     let steps = first.chunks_exact(padded).zip(second.chunks_exact(padded));
     for (step, (first, second)) in steps.enumerate() {
-        for (state, (a, b)) in first.iter().zip(second).enumerate() {
-            places[count] = [step as u32, state as u32];
-            count += usize::from(a != b);
+        let groups = first.as_chunks::<GROUP>().0.iter();
+        for (group, (a, b)) in groups.zip(second.as_chunks::<GROUP>().0).enumerate() {
+            if a == b {
+                continue;
+            }
+            for lane in 0..GROUP {
+                places[count] = [step as u32, (group * GROUP + lane) as u32];
+                count += usize::from(a[lane] != b[lane]);
+            }
         }
     }
     count
