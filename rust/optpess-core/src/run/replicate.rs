@@ -11,7 +11,7 @@ use crate::record::{Recorder, ReplicateRecord, record_points};
 use crate::run::audit::{Audit, Auditor};
 use crate::run::episode_loop::{Trace, run_episodes};
 use crate::run::side_by_side::run_side_by_side;
-use crate::simulate::Streams;
+use crate::simulate::{Streams, WideStreams};
 
 /// Fewer replicates than this are faster one after the other.
 const FEWEST_TOGETHER: usize = 3;
@@ -173,10 +173,7 @@ impl<L: Learner> Work<'_, L> {
         group: &[u64],
         mut flock: PrimalDualFlock<V>,
     ) -> Result<Vec<Outcome>> {
-        let streams = group
-            .iter()
-            .map(|&number| Streams::new(self.simulation.seed, number));
-        let mut streams: Vec<Streams> = streams.collect();
+        let mut streams = WideStreams::new(self.simulation.seed, group);
         let mut recorders: Vec<Recorder<'_>> = group.iter().map(|_| self.recorder()).collect();
         run_side_by_side(
             self.model,

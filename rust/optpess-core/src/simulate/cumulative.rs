@@ -66,14 +66,8 @@ impl CumulativeRows {
             let width = num_outcomes.div_ceil(GROUP);
             let mut cumulative = zeros("cumulative probabilities", num_rows * width)?;
             for (index, target) in cumulative.chunks_exact_mut(width).enumerate() {
-                let (mut sum, mut next) = (0.0, 0);
                 let target: &mut [f64] = target.as_flattened_mut();
-                for (outcome, probability) in possible(index) {
-                    target[next..outcome].fill(sum);
-                    sum += probability;
-                    next = outcome; // its own sum is written when another one follows
-                }
-                target[next..].fill(f64::INFINITY);
+                add_up(possible(index), target);
             }
             Rows::Whole { width, cumulative }
         } else {
@@ -134,6 +128,18 @@ impl CumulativeRows {
             }
         }
     }
+}
+
+/// Writes the cumulative probabilities of a row in full, given its possible outcomes in increasing order.
+/// From the last of them on the sums are infinite: no number passes them.
+pub(super) fn add_up(possible: impl Iterator<Item = (usize, f64)>, target: &mut [f64]) {
+    let (mut sum, mut next) = (0.0, 0);
+    for (outcome, probability) in possible {
+        target[next..outcome].fill(sum);
+        sum += probability;
+        next = outcome; // its own sum is written when another one follows
+    }
+    target[next..].fill(f64::INFINITY);
 }
 
 /// The outcome for a uniform number: the first whose cumulative probability exceeds it. Rounding may
