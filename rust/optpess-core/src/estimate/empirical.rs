@@ -111,23 +111,25 @@ impl Estimates {
     /// [`Estimates::renew`].
     #[inline(always)]
     pub fn count(&mut self, seen: &Trajectory) -> Result<()> {
-        let horizon = self.shape.horizon();
-        for step in 0..horizon {
-            let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
-            let row = step * self.shape.pairs() + self.shape.pair(state, action);
-            if step + 1 < horizon {
-                self.kernel.count(row, seen.states[step + 1] as usize)?;
+        let (horizon, pairs) = (self.shape.horizon(), self.shape.pairs());
+        let places = seen.states[..horizon].iter().zip(&seen.actions[..horizon]);
+        let numbers = seen.rewards[..horizon].iter().zip(&seen.costs[..horizon]);
+        let mut followers = seen.states[1..horizon].iter();
+        for (step, ((&state, &action), (reward, cost))) in places.zip(numbers).enumerate() {
+            let row = step * pairs + self.shape.pair(state as usize, action as usize);
+            if let Some(&follower) = followers.next() {
+                self.kernel.count(row, follower as usize)?;
             }
             self.visits[row] += 1;
-            self.reward_sums[row] += seen.rewards[step];
-            self.cost_sums[row] += seen.costs[step];
+            self.reward_sums[row] += reward;
+            self.cost_sums[row] += cost;
             if !self.is_dirty[row] {
                 self.is_dirty[row] = true;
                 self.dirty.push(Place {
                     row: row as u32,
                     step: step as u32,
-                    state: seen.states[step],
-                    action: seen.actions[step],
+                    state,
+                    action,
                 });
             }
         }
