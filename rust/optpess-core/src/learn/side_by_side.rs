@@ -167,32 +167,38 @@ impl<V: Wide> PrimalDualFlock<V> {
             let costs = &mut self.cost_values[step * states..][..2 * states];
             let (cost_here, cost_next) = costs.split_at_mut(states);
             let first = step * states * actions;
-            let mut pairs = self.pairs[first..][..states * actions].iter();
-            let mut rows = self.kernel[first * states..].chunks_exact(states);
+            let rows = self.kernel[first * states..].chunks_exact(states);
+            let mut pairs = self.pairs[first..][..states * actions].iter().zip(rows);
             let chosen = &mut self.actions[step * states..][..states];
             for state in 0..states {
-                let mut best = V::all(f64::NEG_INFINITY);
-                let (mut best_action, mut best_cost) = (V::Indices::default(), V::default());
-                for (action, pair) in pairs.by_ref().take(actions).enumerate() {
+                let mut best = V::all(f64::NEG_INFINITY).hold();
+                let (mut best_action, mut best_cost) = (V::Indices::default(), V::default().hold());
+                for action in 0..actions {
+                    let Some((pair, columns)) = pairs.next() else {
+                        break;
+                    };
                     let (reward, mut cost) = (pair.reward, pair.cost);
                     let priced = price.zip(cost, |price, cost| price * cost);
                     let mut quality = reward.zip(priced, |reward, priced| reward - priced);
-                    if step + 1 < steps
-                        && let Some(columns) = rows.next()
-                    {
+                    if step + 1 < steps {
                         quality = quality.plus(lane_sums::<S, V>(columns, next));
                         if WITH_COST {
                             cost = cost.plus(lane_sums::<S, V>(columns, cost_next));
                         }
                     }
-                    let better = (quality, best);
+                    let better = (quality, V::held(best));
                     best_action = V::choose_indices(better, action as u32, best_action);
-                    best_cost = V::choose(better, cost, best_cost);
-                    best = V::choose(better, quality, best);
+                    if WITH_COST {
+                        best_cost = V::choose(better, cost, V::held(best_cost)).hold();
+                    }
+                    best = V::choose(better, quality, better.1).hold();
                 }
                 changed |= chosen[state] != best_action;
                 chosen[state] = best_action;
-                (here[state], cost_here[state]) = (best, best_cost);
+                here[state] = V::held(best);
+                if WITH_COST {
+                    cost_here[state] = V::held(best_cost);
+                }
             }
         }
         self.changed = changed;

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::lanes::{Wide, row_sums, with_small_constant};
-use crate::learn::{Deployment, PolicySource, PrimalDualFlock};
+use crate::learn::PrimalDualFlock;
 use crate::model::{ConstrainedMdp, Slices};
-use crate::record::{Recorder, TrueValues};
+use crate::record::WideRecorder;
 use crate::run::episode_loop::BREATH;
 use crate::run::replicate::Control;
 use crate::simulate::{WideEnvironment, WideStreams};
@@ -14,13 +14,13 @@ use crate::table::zeros;
 use crate::trajectory::WideTrajectory;
 use crate::vectorised::{Job, vectorised};
 
-/// Plays `episodes` episodes of as many replicates as there are recorders, which must fit in.
+/// Plays `episodes` episodes of as many replicates as the recorder has.
 pub(crate) fn run_side_by_side<V: Wide>(
     model: &ConstrainedMdp,
     flock: &mut PrimalDualFlock<V>,
     episodes: u64,
     streams: &mut WideStreams<V>,
-    recorders: &mut [Recorder<'_>],
+    recorder: &mut WideRecorder<'_, V>,
     control: &Control,
 ) -> Result<()> {
     let environment = WideEnvironment::new(model)?;
@@ -35,7 +35,7 @@ pub(crate) fn run_side_by_side<V: Wide>(
             flock,
             episodes,
             streams,
-            recorders,
+            recorder,
             control,
         })
     })
@@ -48,7 +48,7 @@ struct Episodes<'a, 'm, 'r, V: Wide, const S: usize> {
     flock: &'a mut PrimalDualFlock<V>,
     episodes: u64,
     streams: &'a mut WideStreams<V>,
-    recorders: &'a mut [Recorder<'r>],
+    recorder: &'a mut WideRecorder<'r, V>,
     control: &'a Control,
 }
 
@@ -60,7 +60,7 @@ impl<V: Wide, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
         let (flock, control) = (self.flock, self.control);
         for episode in 0..self.episodes {
             if episode % BREATH == 0 {
-                let replicates = self.recorders.len() as u64;
+                let replicates = self.recorder.num_replicates() as u64;
                 let begun = BREATH.min(self.episodes - episode) * replicates;
                 control.episodes_done.fetch_add(begun, Ordering::Relaxed);
             }
@@ -74,22 +74,10 @@ impl<V: Wide, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
             if flock.changed() || episode == 0 {
                 self.judge.assess::<S>(policies);
             }
-            let deployment = Deployment {
-                episode: flock.episodes_observed(),
-                source: PolicySource::Lagrangian,
-                certificate: None,
-                optimistic_reward: f64::NAN,
-                biased_cost: f64::NAN,
-                version: 0,
-            };
+            let played = flock.episodes_observed();
             flock.absorb::<S>(&self.seen);
-            for (lane, recorder) in self.recorders.iter_mut().enumerate() {
-                let truth = TrueValues {
-                    reward: self.judge.truth[0].lane(lane),
-                    cost: self.judge.truth[1].lane(lane),
-                };
-                recorder.add(&deployment, truth, flock.multipliers().lane(lane));
-            }
+            self.recorder
+                .add(played, self.judge.truth, flock.multipliers());
         }
         Ok(())
     }
