@@ -140,9 +140,15 @@ impl Estimates {
     /// `changed` of each.
     #[inline]
     pub fn renew(&mut self, changed: impl FnMut(ChangedRow<'_>)) {
+        self.renew_for(Told(changed));
+    }
+
+    /// [`Estimates::renew`] for a reader.
+    #[inline]
+    pub(crate) fn renew_for(&mut self, reader: impl RowReader) {
         vectorised(Renewal {
             estimates: self,
-            changed,
+            reader,
         });
     }
 
@@ -173,12 +179,28 @@ impl Estimates {
     }
 }
 
-struct Renewal<'a, F> {
-    estimates: &'a mut Estimates,
-    changed: F,
+/// Is told of every row that changed. Compilers do not always lay a closure out inside the loop that calls
+/// it; a method that is marked as `#[inline(always)]` they do.
+pub(crate) trait RowReader {
+    /// Called once for each row.
+    fn changed(&mut self, row: ChangedRow<'_>);
 }
 
-impl<F: FnMut(ChangedRow<'_>)> Job for Renewal<'_, F> {
+struct Told<F>(F);
+
+impl<F: FnMut(ChangedRow<'_>)> RowReader for Told<F> {
+    #[inline(always)]
+    fn changed(&mut self, row: ChangedRow<'_>) {
+        (self.0)(row);
+    }
+}
+
+struct Renewal<'a, R> {
+    estimates: &'a mut Estimates,
+    reader: R,
+}
+
+impl<R: RowReader> Job for Renewal<'_, R> {
     type Output = ();
 
     #[inline(always)]
@@ -186,7 +208,7 @@ impl<F: FnMut(ChangedRow<'_>)> Job for Renewal<'_, F> {
         for index in 0..self.estimates.dirty.len() {
             let place = self.estimates.dirty[index];
             self.estimates.is_dirty[place.row as usize] = false;
-            (self.changed)(self.estimates.renew_row(place));
+            self.reader.changed(self.estimates.renew_row(place));
         }
         self.estimates.dirty.clear();
     }
