@@ -247,9 +247,14 @@ fn replicates_of_tiny_problems_are_those_of_the_learner_alone_and_side_by_side()
         (Problem::random([2, 2, 1], 6), 0.003),
         (Problem::random([13, 2, 1], 7), 0.003), // a size without a loop of its own
     ];
-    let gaussian = ObservationNoise::gaussian(0.6).unwrap();
-    let golden = Problem::golden("pair", gaussian).into_iter();
-    problems.extend(golden.map(|problem| (problem, 0.01)));
+    for noise in [
+        ObservationNoise::Deterministic,
+        ObservationNoise::gaussian(0.6).unwrap(),
+        ObservationNoise::uniform(0.5).unwrap(),
+    ] {
+        let golden = Problem::golden("pair", noise).into_iter();
+        problems.extend(golden.map(|problem| (problem, 0.01)));
+    }
     for (problem, factor) in problems {
         let mut learner = problem.primal_dual(terms(3000, factor));
         let run = |learner: &OptPessPrimalDual, replicates: Vec<u64>, threads, trace| {

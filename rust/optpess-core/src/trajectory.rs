@@ -1,6 +1,7 @@
 //! Owns the plain observations of one episode. Refuses to know who made them.
 
 use crate::error::Result;
+use crate::lanes::Wide;
 use crate::shape::Shape;
 use crate::table::zeros;
 
@@ -26,6 +27,32 @@ impl Trajectory {
             actions: zeros("actions [H]", horizon)?,
             rewards: zeros("rewards [H]", horizon)?,
             costs: zeros("costs [M, H]", num_constraints * horizon)?,
+        })
+    }
+}
+
+/// What was seen in one episode of one replicate or of several side by side, of a problem with one cost.
+#[derive(Debug, Clone)]
+pub(crate) struct WideTrajectory<V: Wide> {
+    /// S_h, `[H]`.
+    pub(crate) states: Vec<V::Indices>,
+    /// (S_h, A_h) as an index within the step, `[H]`.
+    pub(crate) pairs: Vec<V::Indices>,
+    /// R_h, `[H]`.
+    pub(crate) rewards: Vec<V>,
+    /// C_h, `[H]`.
+    pub(crate) costs: Vec<V>,
+}
+
+impl<V: Wide> WideTrajectory<V> {
+    /// Room for one episode of a problem with this shape.
+    pub(crate) fn new(shape: Shape) -> Result<Self> {
+        let horizon = shape.horizon();
+        Ok(Self {
+            states: zeros("states [H]", horizon)?,
+            pairs: zeros("pairs [H]", horizon)?,
+            rewards: zeros("rewards [H]", horizon)?,
+            costs: zeros("costs [H]", horizon)?,
         })
     }
 }

@@ -64,9 +64,17 @@ pub fn tightening_delta(shape: Shape, failure_probability: f64) -> f64 {
 /// \[Liu21\], Section 4. Deviation: none.
 #[must_use]
 pub fn constraint_tightening(k: u64, shape: Shape, tightening_delta: f64) -> f64 {
+    tightening(k, tightening_scale(shape), tightening_delta)
+}
+
+fn tightening_scale(shape: Shape) -> f64 {
     let [horizon, states, actions] = shape.sizes().map(|size| size as f64);
+    5.0 * horizon * horizon * (states * states * states * actions).sqrt()
+}
+
+#[inline(always)]
+fn tightening(k: u64, scale: f64, tightening_delta: f64) -> f64 {
     let log = (k as f64 / tightening_delta).ln();
-    let scale = 5.0 * horizon * horizon * (states * states * states * actions).sqrt();
     scale * (log + 1.0) / (k as f64 * log).sqrt()
 }
 
@@ -75,7 +83,42 @@ pub fn constraint_tightening(k: u64, shape: Shape, tightening_delta: f64) -> f64
 /// Formula: eta_k = (tau - c0) H sqrt(k). Citation: \[Liu21\], Section 4. Deviation: none.
 #[must_use]
 pub fn primal_scaling(k: u64, shape: Shape, margin: &SafetyMargin) -> f64 {
-    margin.gap() * shape.horizon() as f64 * (k as f64).sqrt()
+    scaling(k, margin.gap() * shape.horizon() as f64)
+}
+
+#[inline(always)]
+fn scaling(k: u64, scale: f64) -> f64 {
+    scale * (k as f64).sqrt()
+}
+
+/// eps_k and eta_k of one run: what does not depend on k is computed once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EpisodeConstants {
+    tightening_delta: f64,
+    tightening_scale: f64,
+    primal_scale: f64,
+}
+
+impl EpisodeConstants {
+    pub(crate) fn new(shape: Shape, margin: &SafetyMargin, tightening_delta: f64) -> Self {
+        Self {
+            tightening_delta,
+            tightening_scale: tightening_scale(shape),
+            primal_scale: margin.gap() * shape.horizon() as f64,
+        }
+    }
+
+    /// The bits of [`constraint_tightening`].
+    #[inline(always)]
+    pub(crate) fn constraint_tightening(&self, k: u64) -> f64 {
+        tightening(k, self.tightening_scale, self.tightening_delta)
+    }
+
+    /// The bits of [`primal_scaling`].
+    #[inline(always)]
+    pub(crate) fn primal_scaling(&self, k: u64) -> f64 {
+        scaling(k, self.primal_scale)
+    }
 }
 
 /// C'', the first k from which eps_k <= (tau - c0) / 2 for good, or None beyond 2^62.

@@ -111,23 +111,25 @@ impl Estimates {
     /// [`Estimates::renew`].
     #[inline(always)]
     pub fn count(&mut self, seen: &Trajectory) -> Result<()> {
-        let horizon = self.shape.horizon();
-        for step in 0..horizon {
-            let (state, action) = (seen.states[step] as usize, seen.actions[step] as usize);
-            let row = step * self.shape.pairs() + self.shape.pair(state, action);
-            if step + 1 < horizon {
-                self.kernel.count(row, seen.states[step + 1] as usize)?;
+        let (horizon, pairs) = (self.shape.horizon(), self.shape.pairs());
+        let places = seen.states[..horizon].iter().zip(&seen.actions[..horizon]);
+        let numbers = seen.rewards[..horizon].iter().zip(&seen.costs[..horizon]);
+        let mut followers = seen.states[1..horizon].iter();
+        for (step, ((&state, &action), (reward, cost))) in places.zip(numbers).enumerate() {
+            let row = step * pairs + self.shape.pair(state as usize, action as usize);
+            if let Some(&follower) = followers.next() {
+                self.kernel.count(row, follower as usize)?;
             }
             self.visits[row] += 1;
-            self.reward_sums[row] += seen.rewards[step];
-            self.cost_sums[row] += seen.costs[step];
+            self.reward_sums[row] += reward;
+            self.cost_sums[row] += cost;
             if !self.is_dirty[row] {
                 self.is_dirty[row] = true;
                 self.dirty.push(Place {
                     row: row as u32,
                     step: step as u32,
-                    state: seen.states[step],
-                    action: seen.actions[step],
+                    state,
+                    action,
                 });
             }
         }
@@ -138,9 +140,15 @@ impl Estimates {
     /// `changed` of each.
     #[inline]
     pub fn renew(&mut self, changed: impl FnMut(ChangedRow<'_>)) {
+        self.renew_for(Told(changed));
+    }
+
+    /// [`Estimates::renew`] for a reader.
+    #[inline]
+    pub(crate) fn renew_for(&mut self, reader: impl RowReader) {
         vectorised(Renewal {
             estimates: self,
-            changed,
+            reader,
         });
     }
 
@@ -171,12 +179,28 @@ impl Estimates {
     }
 }
 
-struct Renewal<'a, F> {
-    estimates: &'a mut Estimates,
-    changed: F,
+/// Is told of every row that changed. Compilers do not always lay a closure out inside the loop that calls
+/// it; a method that is marked as `#[inline(always)]` they do.
+pub(crate) trait RowReader {
+    /// Called once for each row.
+    fn changed(&mut self, row: ChangedRow<'_>);
 }
 
-impl<F: FnMut(ChangedRow<'_>)> Job for Renewal<'_, F> {
+struct Told<F>(F);
+
+impl<F: FnMut(ChangedRow<'_>)> RowReader for Told<F> {
+    #[inline(always)]
+    fn changed(&mut self, row: ChangedRow<'_>) {
+        (self.0)(row);
+    }
+}
+
+struct Renewal<'a, R> {
+    estimates: &'a mut Estimates,
+    reader: R,
+}
+
+impl<R: RowReader> Job for Renewal<'_, R> {
     type Output = ();
 
     #[inline(always)]
@@ -184,7 +208,7 @@ impl<F: FnMut(ChangedRow<'_>)> Job for Renewal<'_, F> {
         for index in 0..self.estimates.dirty.len() {
             let place = self.estimates.dirty[index];
             self.estimates.is_dirty[place.row as usize] = false;
-            (self.changed)(self.estimates.renew_row(place));
+            self.reader.changed(self.estimates.renew_row(place));
         }
         self.estimates.dirty.clear();
     }

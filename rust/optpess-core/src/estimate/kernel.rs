@@ -207,14 +207,8 @@ impl EmpiricalKernel {
             let (step, pair) = (row / self.pairs, row % self.pairs);
             let counts = self.counts(row);
             for (place, (state, probability)) in self.row(step, pair).iter().enumerate() {
-                rows.put(
-                    self.num_states,
-                    row,
-                    place,
-                    state,
-                    counts[place],
-                    probability,
-                );
+                let count = counts[place];
+                rows.put(self.num_states, row, place, state, count, probability);
             }
         }
         self.rows = rows;
@@ -255,9 +249,14 @@ impl EmpiricalKernel {
                 (counts, probabilities, start..start + lengths[row] as usize)
             }
         };
-        let counts = &counts[range.clone()];
-        for (probability, &count) in probabilities[range].iter_mut().zip(counts) {
-            *probability = f64::from(count) / visits;
+        // Four at a time: rows are short, and a loop of unknown length would divide one by one.
+        let (counts, last_counts) = counts[range.clone()].as_chunks::<4>();
+        let (shares, last_shares) = probabilities[range].as_chunks_mut::<4>();
+        for (shares, counts) in shares.iter_mut().zip(counts) {
+            *shares = counts.map(|count| f64::from(count) / visits);
+        }
+        for (share, &count) in last_shares.iter_mut().zip(last_counts) {
+            *share = f64::from(count) / visits;
         }
     }
 

@@ -3,5 +3,6 @@
 mod empirical;
 mod kernel;
 
+pub(crate) use empirical::RowReader;
 pub use empirical::{ChangedRow, Estimates};
 pub use kernel::{EmpiricalKernel, MOST_STATES_IN_FULL, Successors};

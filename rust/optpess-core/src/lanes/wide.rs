@@ -18,10 +18,6 @@ pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
     fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self;
     /// Where the first of `pair` is greater than the second the number of `yes`, else that of `no`.
     fn choose(pair: (Self, Self), yes: Self, no: Self) -> Self;
-    /// The numbers, whole and not negative, as indices.
-    fn to_indices(self) -> Self::Indices;
-    /// Indices as numbers.
-    fn from_indices(indices: &Self::Indices) -> Self;
     /// One of the numbers.
     fn lane(&self, lane: usize) -> f64;
     /// One of the numbers, to be written.
@@ -32,21 +28,42 @@ pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
     fn plus(self, other: Self) -> Self {
         self.zip(other, |a, b| a + b)
     }
+
+    /// The numbers as compilers keep them in one register from one turn of a loop to the next; eight
+    /// floats they would take apart and not always put together again.
+    type Held: Copy;
+    /// To be carried through a loop.
+    fn hold(self) -> Self::Held;
+    /// What was carried.
+    fn held(held: Self::Held) -> Self;
+
+    /// Some of the numbers.
+    type Chosen: Copy;
+    /// How many calls of [`Wide::visit`] it takes to come by each number's row of a table of `num_rows`.
+    fn visits(num_rows: usize) -> usize;
+    /// Number `visit` of the rows to look at and the numbers whose index is that row; over all visits each
+    /// number is chosen once. Goes by rows or by numbers, whichever takes fewer visits.
+    fn visit(indices: &Self::Indices, num_rows: usize, visit: usize) -> (usize, Self::Chosen);
+    /// The numbers of `yes` that are chosen, else those of `no`.
+    fn take(chosen: Self::Chosen, yes: Self, no: Self) -> Self;
+    /// Replaces the numbers that are chosen by those of `yes`.
+    #[inline(always)]
+    fn replace(held: &mut Self::Held, chosen: Self::Chosen, yes: Self) {
+        *held = Self::take(chosen, yes, Self::held(*held)).hold();
+    }
+    /// [`Wide::take`] for indices.
+    fn take_indices(chosen: Self::Chosen, yes: Self::Indices, no: Self::Indices) -> Self::Indices;
+    /// [`Wide::choose`] for indices.
+    fn choose_indices(pair: (Self, Self), yes: u32, no: Self::Indices) -> Self::Indices;
+    /// f of each index.
+    fn from_indices(indices: &Self::Indices, f: impl Fn(u32) -> f64) -> Self;
+    /// f of each lane's number.
+    fn indices(f: impl Fn(usize) -> u32) -> Self::Indices;
 }
 
 impl Wide for f64 {
     const COUNT: usize = 1;
     type Indices = [u32; 1];
-
-    #[inline(always)]
-    fn to_indices(self) -> Self::Indices {
-        [self as u32]
-    }
-
-    #[inline(always)]
-    fn from_indices(indices: &Self::Indices) -> Self {
-        f64::from(indices[0])
-    }
 
     #[inline(always)]
     fn all(number: f64) -> Self {
@@ -77,21 +94,67 @@ impl Wide for f64 {
     fn lane_mut(&mut self, _: usize) -> &mut f64 {
         self
     }
+
+    type Held = f64;
+
+    #[inline(always)]
+    fn hold(self) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn held(held: f64) -> Self {
+        held
+    }
+
+    type Chosen = ();
+
+    #[inline(always)]
+    fn visits(_: usize) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn visit(indices: &Self::Indices, _: usize, _: usize) -> (usize, Self::Chosen) {
+        (indices[0] as usize, ())
+    }
+
+    #[inline(always)]
+    fn take((): (), yes: Self, _: Self) -> Self {
+        yes
+    }
+
+    #[inline(always)]
+    fn take_indices((): (), yes: Self::Indices, _: Self::Indices) -> Self::Indices {
+        yes
+    }
+
+    #[inline(always)]
+    fn choose_indices((x, y): (Self, Self), yes: u32, no: Self::Indices) -> Self::Indices {
+        [if x > y { yes } else { no[0] }]
+    }
+
+    #[inline(always)]
+    fn from_indices(indices: &Self::Indices, f: impl Fn(u32) -> f64) -> Self {
+        f(indices[0])
+    }
+
+    #[inline(always)]
+    fn indices(f: impl Fn(usize) -> u32) -> Self::Indices {
+        [f(0)]
+    }
+}
+
+/// The lanes whose key is the wanted one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ChosenLanes {
+    keys: [u32; LANES],
+    wanted: u32,
 }
 
 impl Wide for Lanes {
     const COUNT: usize = LANES;
     type Indices = [u32; LANES];
-
-    #[inline(always)]
-    fn to_indices(self) -> Self::Indices {
-        self.0.map(|number| number as u32)
-    }
-
-    #[inline(always)]
-    fn from_indices(indices: &Self::Indices) -> Self {
-        Self(indices.map(f64::from))
-    }
 
     #[inline(always)]
     fn all(number: f64) -> Self {
@@ -134,6 +197,91 @@ impl Wide for Lanes {
     #[inline(always)]
     fn lane_mut(&mut self, lane: usize) -> &mut f64 {
         &mut self.0[lane]
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    type Held = std::arch::x86_64::__m512d;
+    #[cfg(not(target_arch = "x86_64"))]
+    type Held = [f64; LANES];
+
+    #[inline(always)]
+    fn hold(self) -> Self::Held {
+        // SAFETY: both types are eight floats, of which any are valid.
+        #[allow(clippy::useless_transmute, reason = "elsewhere it is the same type")]
+        unsafe {
+            std::mem::transmute::<[f64; LANES], Self::Held>(self.0)
+        }
+    }
+
+    #[inline(always)]
+    fn held(held: Self::Held) -> Self {
+        // SAFETY: both types are eight floats, of which any are valid.
+        #[allow(clippy::useless_transmute, reason = "elsewhere it is the same type")]
+        Self(unsafe { std::mem::transmute::<Self::Held, [f64; LANES]>(held) })
+    }
+
+    type Chosen = ChosenLanes;
+
+    #[inline(always)]
+    fn visits(num_rows: usize) -> usize {
+        num_rows.min(LANES)
+    }
+
+    #[inline(always)]
+    fn visit(indices: &Self::Indices, num_rows: usize, visit: usize) -> (usize, Self::Chosen) {
+        let wanted = visit as u32;
+        if num_rows <= LANES {
+            let keys = *indices;
+            return (visit, ChosenLanes { keys, wanted });
+        }
+        let keys = std::array::from_fn(|lane| lane as u32);
+        (indices[visit] as usize, ChosenLanes { keys, wanted })
+    }
+
+    #[inline(always)]
+    fn take(chosen: ChosenLanes, yes: Self, mut no: Self) -> Self {
+        for lane in 0..LANES {
+            no.0[lane] = if chosen.keys[lane] == chosen.wanted {
+                yes.0[lane]
+            } else {
+                no.0[lane]
+            };
+        }
+        no
+    }
+
+    #[inline(always)]
+    fn take_indices(
+        chosen: ChosenLanes,
+        yes: Self::Indices,
+        mut no: Self::Indices,
+    ) -> Self::Indices {
+        for lane in 0..LANES {
+            no[lane] = if chosen.keys[lane] == chosen.wanted {
+                yes[lane]
+            } else {
+                no[lane]
+            };
+        }
+        no
+    }
+
+    #[inline(always)]
+    fn choose_indices((x, y): (Self, Self), yes: u32, mut no: Self::Indices) -> Self::Indices {
+        for lane in 0..LANES {
+            no[lane] = if x.0[lane] > y.0[lane] { yes } else { no[lane] };
+        }
+        no
+    }
+
+    #[inline(always)]
+    fn from_indices(indices: &Self::Indices, f: impl Fn(u32) -> f64) -> Self {
+        Self(indices.map(f))
+    }
+
+    #[inline(always)]
+    fn indices(f: impl Fn(usize) -> u32) -> Self::Indices {
+        std::array::from_fn(f)
     }
 }
 

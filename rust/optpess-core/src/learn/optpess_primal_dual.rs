@@ -13,7 +13,7 @@ use crate::confidence::{
     Bonus, Guarantee, LearningTerms, OptimisticCost, OptimisticReward, SafetyMargin,
 };
 use crate::error::Result;
-use crate::estimate::Estimates;
+use crate::estimate::{ChangedRow, Estimates, RowReader};
 use crate::lanes::Wide;
 use crate::learn::turn::Turn;
 use crate::learn::{Deployment, Learner, PolicySource, PrimalDualFlock};
@@ -121,6 +121,27 @@ impl OptPessPrimalDual {
     }
 }
 
+/// What follows from the estimates of a row.
+struct Signals<'a> {
+    bonus: Bonus,
+    reward: &'a mut OptimisticReward,
+    cost: &'a mut OptimisticCost,
+    planner: &'a mut PricedPlanner,
+}
+
+impl RowReader for Signals<'_> {
+    #[inline(always)]
+    fn changed(&mut self, row: ChangedRow<'_>) {
+        let (step, pair, bonus) = (row.step, row.pair, self.bonus.at(row.visits));
+        let data = PairData {
+            reward: self.reward.update(step, pair, row.reward, bonus),
+            cost: self.cost.update(step, pair, row.cost, bonus),
+            row: row.successors,
+        };
+        self.planner.set(step, row.state, row.action, data);
+    }
+}
+
 impl Learner for OptPessPrimalDual {
     fn shape(&self) -> Shape {
         self.shape
@@ -199,20 +220,14 @@ impl Learner for OptPessPrimalDual {
     #[inline]
     fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
         self.turn.check_observe()?;
-        let bonus = self.bonus;
-        let (reward_signal, cost_signal) = (&mut self.optimistic_reward, &mut self.optimistic_cost);
-        let planner = &mut self.planner;
         // Alg. 2, lines 4, 5 and 9: counters, estimates and signals of the rows that changed.
         self.estimates.count(seen)?;
-        planner.fit(self.estimates.kernel())?;
-        self.estimates.renew(|row| {
-            let (step, pair, bonus) = (row.step, row.pair, bonus.at(row.visits));
-            let data = PairData {
-                reward: reward_signal.update(step, pair, row.reward, bonus),
-                cost: cost_signal.update(step, pair, row.cost, bonus),
-                row: row.successors,
-            };
-            planner.set(step, row.state, row.action, data);
+        self.planner.fit(self.estimates.kernel())?;
+        self.estimates.renew_for(Signals {
+            bonus: self.bonus,
+            reward: &mut self.optimistic_reward,
+            cost: &mut self.optimistic_cost,
+            planner: &mut self.planner,
         });
         self.multiplier = self.next_multiplier;
         self.turn.seen();

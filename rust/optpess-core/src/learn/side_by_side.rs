@@ -5,16 +5,15 @@
 //! and run through the same loops. Each does what [`OptPessPrimalDual`] does, to the last bit, with tables
 //! as small as the problem.
 
-use crate::confidence::constants::{constraint_tightening, primal_scaling};
+use crate::confidence::constants::EpisodeConstants;
 use crate::confidence::{Bonus, SafetyMargin};
 use crate::error::Result;
-use crate::lanes::{LANES, Wide, lane_sums, row_sums, with_small_constant};
+use crate::lanes::{Wide, lane_sums, row_sums};
 use crate::learn::{Learner, OptPessPrimalDual};
 use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
-use crate::trajectory::Trajectory;
-use crate::vectorised::{Job, vectorised};
+use crate::trajectory::WideTrajectory;
 
 /// The largest problem, in entries of P-hat, that is worth it: eight copies of larger ones leave the
 /// nearest cache, and one alone already fills vectors.
@@ -27,13 +26,13 @@ pub(crate) struct PrimalDualFlock<V: Wide> {
     initial: InitialDistribution,
     margin: SafetyMargin,
     bonus: Bonus,
-    tightening_delta: f64,
+    constants: EpisodeConstants,
     observed: u64,
     // What has been learnt.
-    pairs: Vec<Pair<V>>,   // [H, S, A]
-    counts: Vec<V>,        // [H, S, A, S], the last step is not used
-    kernel: Vec<V>,        // [H, S, A, S], the last step is not used
-    positive_costs: usize, // entries of c tilde above 0, of all lanes
+    pairs: Vec<Pair<V>>,     // [H, S, A]
+    counts: Vec<V>,          // [H, S, A, S], the last step is not used
+    kernel: Vec<V>,          // [H, S, A, S], the last step is not used
+    any_positive_cost: bool, // whether c tilde was ever above 0 anywhere
     multiplier: V,
     next_multiplier: V,
     // The plan.
@@ -69,12 +68,16 @@ impl<V: Wide> PrimalDualFlock<V> {
             initial: learner.initial().clone(),
             margin: *learner.safety_margin(),
             bonus: *learner.bonus(),
-            tightening_delta: learner.tightening_delta(),
+            constants: EpisodeConstants::new(
+                shape,
+                learner.safety_margin(),
+                learner.tightening_delta(),
+            ),
             observed: learner.episodes_observed(),
             pairs: zeros("replicates [H, S, A]", shape.triples())?,
             counts: wide("counts of replicates [H, S, A, S]", entries)?,
             kernel: wide("kernels of replicates [H, S, A, S]", entries)?,
-            positive_costs: 0,
+            any_positive_cost: false,
             multiplier: V::all(learner.multiplier()),
             next_multiplier: V::default(),
             actions: zeros("actions of replicates [H, S]", steps * states)?,
@@ -98,8 +101,7 @@ impl<V: Wide> PrimalDualFlock<V> {
                 reward: V::all(learner.optimistic_reward().at(step, pair)),
                 cost: V::all(learner.optimistic_cost().at(step, pair)),
             };
-            let positive = usize::from(self.pairs[row].cost.lane(0) > 0.0);
-            self.positive_costs += V::COUNT * positive;
+            self.any_positive_cost |= self.pairs[row].cost.lane(0) > 0.0;
         }
         let (counts, probabilities) = estimates.kernel().in_full()?;
         for (entry, (count, probability)) in counts.into_iter().zip(probabilities).enumerate() {
@@ -107,12 +109,6 @@ impl<V: Wide> PrimalDualFlock<V> {
             self.kernel[entry] = V::all(probability);
         }
         Ok(())
-    }
-
-    /// The action of a replicate at (step, state).
-    #[inline(always)]
-    pub(crate) fn action(&self, step: usize, state: usize, lane: usize) -> usize {
-        self.actions[step * self.shape.num_states() + state].as_ref()[lane] as usize
     }
 
     /// The actions of all replicates, `[H, S]`.
@@ -139,23 +135,20 @@ impl<V: Wide> PrimalDualFlock<V> {
         &self.multiplier
     }
 
-    /// Plans the next episode of every replicate.
+    /// Plans the next episode of every replicate. `S` is the number of states, or 0 where it is not known
+    /// beforehand.
     #[inline(always)]
-    pub(crate) fn plan(&mut self) {
+    pub(crate) fn plan<const S: usize>(&mut self) {
         let k = self.observed + 1;
         // Alg. 2, line 3
-        let epsilon = constraint_tightening(k, self.shape, self.tightening_delta);
-        let eta = primal_scaling(k, self.shape, &self.margin);
+        let epsilon = self.constants.constraint_tightening(k);
+        let eta = self.constants.primal_scaling(k);
         let price = self.multiplier.map(|multiplier| multiplier / eta);
         // Alg. 2, line 6. If no cost is positive no policy's is, and line 7 truncates it to 0.
-        let truncated_cost = if self.positive_costs > 0 {
-            with_small_constant!(self.shape.num_states(), S => {
-                vectorised(Induction::<V, S, true> { flock: self, price })
-            })
+        let truncated_cost = if self.any_positive_cost {
+            self.induct::<S, true>(price)
         } else {
-            with_small_constant!(self.shape.num_states(), S => {
-                vectorised(Induction::<V, S, false> { flock: self, price })
-            })
+            self.induct::<S, false>(price)
         };
         // Alg. 2, line 7
         let limit = self.margin.cost_limit();
@@ -163,122 +156,149 @@ impl<V: Wide> PrimalDualFlock<V> {
         self.next_multiplier = charged.map(|charged| (charged + epsilon - limit).max(0.0));
     }
 
-    /// Takes in one episode of each of the first `seen.len()` replicates; the other lanes stay as they are.
+    /// Backward induction. Returns max(0, V(c tilde)) of each plan, or 0 if `WITH_COST` is false.
     #[inline(always)]
-    pub(crate) fn absorb(&mut self, seen: &[Trajectory]) {
-        vectorised(Update { flock: self, seen });
-        self.multiplier = self.next_multiplier;
-        self.observed += 1;
-    }
-}
-
-/// Returns max(0, V(c tilde)) of each plan, or 0 if `WITH_COST` is false.
-struct Induction<'a, V: Wide, const S: usize, const WITH_COST: bool> {
-    flock: &'a mut PrimalDualFlock<V>,
-    price: V,
-}
-
-impl<V: Wide, const S: usize, const WITH_COST: bool> Job for Induction<'_, V, S, WITH_COST> {
-    type Output = V;
-
-    #[inline(always)]
-    fn run(self) -> V {
-        let (flock, price) = (self.flock, self.price);
-        let [steps, states, actions] = flock.shape.sizes();
+    fn induct<const S: usize, const WITH_COST: bool>(&mut self, price: V) -> V {
+        let [steps, states, actions] = self.shape.sizes();
         let states = if S > 0 { S } else { states };
-        flock.changed = false;
+        let mut changed = false;
         for step in (0..steps).rev() {
-            let (here, next) = flock.values[step * states..][..2 * states].split_at_mut(states);
-            let costs = &mut flock.cost_values[step * states..][..2 * states];
+            let (here, next) = self.values[step * states..][..2 * states].split_at_mut(states);
+            let costs = &mut self.cost_values[step * states..][..2 * states];
             let (cost_here, cost_next) = costs.split_at_mut(states);
             let first = step * states * actions;
-            let mut pairs = flock.pairs[first..][..states * actions].iter();
-            let mut rows = flock.kernel[first * states..].chunks_exact(states);
-            let chosen = &mut flock.actions[step * states..][..states];
+            let rows = self.kernel[first * states..].chunks_exact(states);
+            let mut pairs = self.pairs[first..][..states * actions].iter().zip(rows);
+            let chosen = &mut self.actions[step * states..][..states];
             for state in 0..states {
-                let mut best = V::all(f64::NEG_INFINITY);
-                let (mut best_action, mut best_cost) = (V::default(), V::default());
-                for (action, pair) in pairs.by_ref().take(actions).enumerate() {
+                let mut best = V::all(f64::NEG_INFINITY).hold();
+                let (mut best_action, mut best_cost) = (V::Indices::default(), V::default().hold());
+                for action in 0..actions {
+                    let Some((pair, columns)) = pairs.next() else {
+                        break;
+                    };
                     let (reward, mut cost) = (pair.reward, pair.cost);
                     let priced = price.zip(cost, |price, cost| price * cost);
                     let mut quality = reward.zip(priced, |reward, priced| reward - priced);
-                    if step + 1 < steps
-                        && let Some(columns) = rows.next()
-                    {
+                    if step + 1 < steps {
                         quality = quality.plus(lane_sums::<S, V>(columns, next));
                         if WITH_COST {
                             cost = cost.plus(lane_sums::<S, V>(columns, cost_next));
                         }
                     }
-                    let better = (quality, best);
-                    best_action = V::choose(better, V::all(action as f64), best_action);
-                    best_cost = V::choose(better, cost, best_cost);
-                    best = V::choose(better, quality, best);
+                    let better = (quality, V::held(best));
+                    best_action = V::choose_indices(better, action as u32, best_action);
+                    if WITH_COST {
+                        best_cost = V::choose(better, cost, V::held(best_cost)).hold();
+                    }
+                    best = V::choose(better, quality, better.1).hold();
                 }
-                let best_action = best_action.to_indices();
-                flock.changed |= chosen[state] != best_action;
+                changed |= chosen[state] != best_action;
                 chosen[state] = best_action;
-                (here[state], cost_here[state]) = (best, best_cost);
+                here[state] = V::held(best);
+                if WITH_COST {
+                    cost_here[state] = V::held(best_cost);
+                }
             }
         }
+        self.changed = changed;
         if !WITH_COST {
             return V::default();
         }
-        let cost = row_sums::<S, V>(flock.initial.data(), &flock.cost_values[..states]);
+        let cost = row_sums::<S, V>(self.initial.data(), &self.cost_values[..states]);
         cost.map(|cost| cost.max(0.0))
     }
-}
 
-struct Update<'a, V: Wide> {
-    flock: &'a mut PrimalDualFlock<V>,
-    seen: &'a [Trajectory],
-}
-
-impl<V: Wide> Job for Update<'_, V> {
-    type Output = ();
-
-    /// Alg. 2, lines 4, 5 and 9: counters, estimates and signals of the rows that changed.
+    /// Takes in one episode of each replicate. Alg. 2, lines 4, 5 and 9: counters, estimates and signals of
+    /// the rows that changed. Each replicate has a row of its own: they are picked out of the table,
+    /// computed side by side and put back.
     #[inline(always)]
-    fn run(self) {
-        let (flock, seen) = (self.flock, &self.seen[..self.seen.len().min(V::COUNT)]);
-        let [steps, states, actions] = flock.shape.sizes();
+    pub(crate) fn absorb<const S: usize>(&mut self, seen: &WideTrajectory<V>) {
+        let [steps, states, actions] = self.shape.sizes();
+        let num_pairs = if S > 0 { S } else { states } * actions;
         for step in 0..steps {
-            let pairs = &mut flock.pairs[step * states * actions..][..states * actions];
-            // Each replicate has a row of its own: gather, compute side by side, scatter.
-            let mut rows = [0; LANES];
-            let (mut visits, mut rewards, mut costs) = (V::all(1.0), V::default(), V::default());
-            for (lane, seen) in seen.iter().enumerate() {
-                rows[lane] = seen.states[step] as usize * actions + seen.actions[step] as usize;
-                let pair = &pairs[rows[lane]];
-                *visits.lane_mut(lane) = pair.visits.lane(lane) + 1.0;
-                *rewards.lane_mut(lane) = pair.reward_sum.lane(lane) + seen.rewards[step];
-                *costs.lane_mut(lane) = pair.cost_sum.lane(lane) + seen.costs[step];
+            let rows = &seen.pairs[step];
+            let pairs = &mut self.pairs[step * num_pairs..][..num_pairs];
+            let [mut visits, mut reward_sum, mut cost_sum] = [V::default().hold(); 3];
+            for visit in 0..V::visits(num_pairs) {
+                let (row, chosen) = V::visit(rows, num_pairs, visit);
+                V::replace(&mut visits, chosen, pairs[row].visits);
+                V::replace(&mut reward_sum, chosen, pairs[row].reward_sum);
+                V::replace(&mut cost_sum, chosen, pairs[row].cost_sum);
             }
-            let bonus = visits.map(|visits| flock.bonus.at_expected(visits));
-            let average = |sums: V| sums.zip(visits, |sum, visits| sum / visits);
-            let gains = average(rewards).plus(bonus);
-            let losses = average(costs).zip(bonus, |cost, bonus| cost - bonus);
-            for lane in 0..seen.len() {
-                let pair = &mut pairs[rows[lane]];
-                *pair.visits.lane_mut(lane) = visits.lane(lane);
-                *pair.reward_sum.lane_mut(lane) = rewards.lane(lane);
-                *pair.cost_sum.lane_mut(lane) = costs.lane(lane);
-                *pair.reward.lane_mut(lane) = gains.lane(lane);
-                flock.positive_costs += usize::from(losses.lane(lane) > 0.0);
-                flock.positive_costs -= usize::from(pair.cost.lane(lane) > 0.0);
-                *pair.cost.lane_mut(lane) = losses.lane(lane);
+            let mut own = Pair {
+                visits: V::held(visits).map(|visits| visits + 1.0),
+                reward_sum: V::held(reward_sum).plus(seen.rewards[step]),
+                cost_sum: V::held(cost_sum).plus(seen.costs[step]),
+                ..Pair::default()
+            };
+            let bonus = own.visits.map(|visits| self.bonus.at_expected(visits));
+            let average = |sum: V| sum.zip(own.visits, |sum, visits| sum / visits);
+            own.reward = average(own.reward_sum).plus(bonus);
+            own.cost = average(own.cost_sum).zip(bonus, |cost, bonus| cost - bonus);
+            for lane in 0..V::COUNT {
+                self.any_positive_cost |= own.cost.lane(lane) > 0.0;
             }
-            if step + 1 == steps {
-                continue;
+            for visit in 0..V::visits(num_pairs) {
+                let (row, chosen) = V::visit(rows, num_pairs, visit);
+                let pair = &mut pairs[row];
+                pair.visits = V::take(chosen, own.visits, pair.visits);
+                pair.reward_sum = V::take(chosen, own.reward_sum, pair.reward_sum);
+                pair.cost_sum = V::take(chosen, own.cost_sum, pair.cost_sum);
+                pair.reward = V::take(chosen, own.reward, pair.reward);
+                pair.cost = V::take(chosen, own.cost, pair.cost);
             }
-            for (lane, seen) in seen.iter().enumerate() {
-                let row = (step * states * actions + rows[lane]) * states;
-                let counts = &mut flock.counts[row..][..states];
-                *counts[seen.states[step + 1] as usize].lane_mut(lane) += 1.0;
-                let kernel = &mut flock.kernel[row..][..states];
-                for (share, count) in kernel.iter_mut().zip(counts) {
-                    *share.lane_mut(lane) = count.lane(lane) / visits.lane(lane);
+            if step + 1 < steps {
+                let follower = &seen.states[step + 1];
+                if S > 0 {
+                    self.renew_rows::<S>(step, 0, rows, follower, own.visits);
+                } else {
+                    for first in 0..states {
+                        self.renew_rows::<1>(step, first, rows, follower, own.visits);
+                    }
                 }
+            }
+        }
+        self.multiplier = self.next_multiplier;
+        self.observed += 1;
+    }
+
+    /// Counts the states that followed and renews P-hat, for the N successors from `first` on.
+    #[inline(always)]
+    fn renew_rows<const N: usize>(
+        &mut self,
+        step: usize,
+        first: usize,
+        rows: &V::Indices,
+        follower: &V::Indices,
+        visits: V,
+    ) {
+        let [_, states, actions] = self.shape.sizes();
+        let num_pairs = states * actions;
+        let table = step * num_pairs * states..(step + 1) * num_pairs * states;
+        let (counts, kernel) = (&mut self.counts[table.clone()], &mut self.kernel[table]);
+        let mut held = [V::default().hold(); N];
+        for visit in 0..V::visits(num_pairs) {
+            let (row, chosen) = V::visit(rows, num_pairs, visit);
+            let counts = &counts[row * states + first..][..N];
+            for (held, count) in held.iter_mut().zip(counts) {
+                V::replace(held, chosen, *count);
+            }
+        }
+        let mut own = held.map(V::held);
+        for (place, count) in own.iter_mut().enumerate() {
+            let followed =
+                V::from_indices(follower, |state| f64::from(state as usize == first + place));
+            *count = count.plus(followed);
+        }
+        let shares = own.map(|count| count.zip(visits, |count, visits| count / visits));
+        for visit in 0..V::visits(num_pairs) {
+            let (row, chosen) = V::visit(rows, num_pairs, visit);
+            let counts = &mut counts[row * states + first..][..N];
+            let kernel = &mut kernel[row * states + first..][..N];
+            for place in 0..N {
+                counts[place] = V::take(chosen, own[place], counts[place]);
+                kernel[place] = V::take(chosen, shares[place], kernel[place]);
             }
         }
     }

@@ -2,9 +2,11 @@
 //! the judge's.
 
 mod schedule;
+mod side_by_side;
 mod sum;
 
 pub use schedule::record_points;
+pub(crate) use side_by_side::WideRecorder;
 pub use sum::CompensatedSum;
 
 use crate::learn::{Deployment, PolicySource};

@@ -4,8 +4,8 @@
 /// 10^9 regrets of 10^-3 still add up to the last digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CompensatedSum {
-    sum: f64,
-    correction: f64,
+    pub(super) sum: f64,
+    pub(super) correction: f64,
 }
 
 impl CompensatedSum {

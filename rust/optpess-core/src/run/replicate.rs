@@ -7,11 +7,11 @@ use crate::error::{Error, Interval, Place, Result};
 use crate::lanes::{LANES, Lanes, Wide};
 use crate::learn::{Learner, PrimalDualFlock};
 use crate::model::ConstrainedMdp;
-use crate::record::{Recorder, ReplicateRecord, record_points};
+use crate::record::{Recorder, ReplicateRecord, WideRecorder, record_points};
 use crate::run::audit::{Audit, Auditor};
 use crate::run::episode_loop::{Trace, run_episodes};
 use crate::run::side_by_side::run_side_by_side;
-use crate::simulate::Streams;
+use crate::simulate::{Streams, WideStreams};
 
 /// Fewer replicates than this are faster one after the other.
 const FEWEST_TOGETHER: usize = 3;
@@ -173,21 +173,21 @@ impl<L: Learner> Work<'_, L> {
         group: &[u64],
         mut flock: PrimalDualFlock<V>,
     ) -> Result<Vec<Outcome>> {
-        let streams = group
-            .iter()
-            .map(|&number| Streams::new(self.simulation.seed, number));
-        let mut streams: Vec<Streams> = streams.collect();
-        let mut recorders: Vec<Recorder<'_>> = group.iter().map(|_| self.recorder()).collect();
+        let mut streams = WideStreams::new(self.simulation.seed, group);
+        let recorders = group.iter().map(|_| self.recorder()).collect();
+        let mut recorder = WideRecorder::new(recorders);
+        let first_episode = flock.episodes_observed();
         run_side_by_side(
             self.model,
             &mut flock,
             self.simulation.episodes,
             &mut streams,
-            &mut recorders,
+            &mut recorder,
             self.control,
         )?;
         let safe_cost = safe_cost(self.learner);
-        let outcomes = recorders.into_iter().map(|recorder| Outcome {
+        let recorders = recorder.finish(first_episode).into_iter();
+        let outcomes = recorders.map(|recorder| Outcome {
             record: recorder.finish(safe_cost),
             trace: None,
             audit: None,

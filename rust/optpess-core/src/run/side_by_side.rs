@@ -4,65 +4,83 @@ use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
 use crate::lanes::{Wide, row_sums, with_small_constant};
-use crate::learn::{Deployment, PolicySource, PrimalDualFlock};
+use crate::learn::PrimalDualFlock;
 use crate::model::{ConstrainedMdp, Slices};
-use crate::record::{Recorder, TrueValues};
+use crate::record::WideRecorder;
 use crate::run::episode_loop::BREATH;
 use crate::run::replicate::Control;
-use crate::simulate::{Streams, TabularEnvironment};
+use crate::simulate::{WideEnvironment, WideStreams};
 use crate::table::zeros;
-use crate::trajectory::Trajectory;
+use crate::trajectory::WideTrajectory;
 use crate::vectorised::{Job, vectorised};
 
-/// Plays `episodes` episodes of as many replicates as there are streams and recorders, which must fit in.
+/// Plays `episodes` episodes of as many replicates as the recorder has.
 pub(crate) fn run_side_by_side<V: Wide>(
     model: &ConstrainedMdp,
     flock: &mut PrimalDualFlock<V>,
     episodes: u64,
-    streams: &mut [Streams],
-    recorders: &mut [Recorder<'_>],
+    streams: &mut WideStreams<V>,
+    recorder: &mut WideRecorder<'_, V>,
     control: &Control,
 ) -> Result<()> {
-    let environment = TabularEnvironment::new(model)?;
-    let mut judge = FlockJudge::<V>::new(model)?;
-    let mut seen = Vec::with_capacity(streams.len());
-    for _ in 0..streams.len() {
-        seen.push(Trajectory::new(model.shape(), model.costs().len())?);
+    let environment = WideEnvironment::new(model)?;
+    let judge = FlockJudge::<V>::new(model)?;
+    let seen = WideTrajectory::new(model.shape())?;
+    // One choice of the instruction set and of the number of states for all episodes.
+    with_small_constant!(model.shape().num_states(), S => {
+        vectorised(Episodes::<V, S> {
+            environment,
+            judge,
+            seen,
+            flock,
+            episodes,
+            streams,
+            recorder,
+            control,
+        })
+    })
+}
+
+struct Episodes<'a, 'm, 'r, V: Wide, const S: usize> {
+    environment: WideEnvironment,
+    judge: FlockJudge<'m, V>,
+    seen: WideTrajectory<V>,
+    flock: &'a mut PrimalDualFlock<V>,
+    episodes: u64,
+    streams: &'a mut WideStreams<V>,
+    recorder: &'a mut WideRecorder<'r, V>,
+    control: &'a Control,
+}
+
+impl<V: Wide, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run(mut self) -> Result<()> {
+        let (flock, control) = (self.flock, self.control);
+        for episode in 0..self.episodes {
+            if episode % BREATH == 0 {
+                let replicates = self.recorder.num_replicates() as u64;
+                let begun = BREATH.min(self.episodes - episode) * replicates;
+                control.episodes_done.fetch_add(begun, Ordering::Relaxed);
+            }
+            if control.stop.load(Ordering::Relaxed) {
+                return Err(Error::Interrupted);
+            }
+            flock.plan::<S>();
+            let policies = flock.actions();
+            self.environment
+                .play::<V, S>(policies, self.streams, &mut self.seen);
+            if flock.changed() || episode == 0 {
+                self.judge.assess::<S>(policies);
+            }
+            let played = flock.episodes_observed();
+            flock.absorb::<S>(&self.seen);
+            self.recorder
+                .add(played, self.judge.truth, flock.multipliers());
+        }
+        Ok(())
     }
-    for episode in 0..episodes {
-        if episode % BREATH == 0 {
-            let begun = BREATH.min(episodes - episode) * streams.len() as u64;
-            control.episodes_done.fetch_add(begun, Ordering::Relaxed);
-        }
-        if control.stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        flock.plan();
-        for (lane, (streams, seen)) in streams.iter_mut().zip(&mut seen).enumerate() {
-            environment
-                .rollout_choosing(streams, seen, |step, state| flock.action(step, state, lane));
-        }
-        if flock.changed() || episode == 0 {
-            judge.assess(flock.actions());
-        }
-        let deployment = Deployment {
-            episode: flock.episodes_observed(),
-            source: PolicySource::Lagrangian,
-            certificate: None,
-            optimistic_reward: f64::NAN,
-            biased_cost: f64::NAN,
-            version: 0,
-        };
-        flock.absorb(&seen);
-        for (lane, recorder) in recorders.iter_mut().enumerate() {
-            let truth = TrueValues {
-                reward: judge.truth[0].lane(lane),
-                cost: judge.truth[1].lane(lane),
-            };
-            recorder.add(&deployment, truth, flock.multipliers().lane(lane));
-        }
-    }
-    Ok(())
 }
 
 /// True values of the policies of all replicates.
@@ -94,64 +112,39 @@ impl<'m, V: Wide> FlockJudge<'m, V> {
         })
     }
 
+    /// `S` is the number of states, or 0 where it is not known beforehand.
     #[inline(always)]
-    fn assess(&mut self, actions: &[V::Indices]) {
-        with_small_constant!(self.model.shape().num_states(), S => {
-            vectorised(Assessment::<V, S> { judge: self, actions });
-        });
-    }
-}
-
-struct Assessment<'a, 'm, V: Wide, const S: usize> {
-    judge: &'a mut FlockJudge<'m, V>,
-    actions: &'a [V::Indices],
-}
-
-impl<V: Wide, const S: usize> Job for Assessment<'_, '_, V, S> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let judge = self.judge;
-        let model = judge.model;
-        let [steps, states, num_actions] = model.shape().sizes();
+    fn assess<const S: usize>(&mut self, policies: &[V::Indices]) {
+        let [steps, states, num_actions] = self.model.shape().sizes();
         let states = if S > 0 { S } else { states };
         for step in (0..steps).rev() {
-            let [rewards, costs] = &mut judge.values;
+            let [rewards, costs] = &mut self.values;
             let rewards = &mut rewards[step * states..][..2 * states];
             let costs = &mut costs[step * states..][..2 * states];
             let (reward_here, next_reward) = rewards.split_at_mut(states);
             let (cost_here, next_cost) = costs.split_at_mut(states);
-            let next = [&*next_reward, &*next_cost];
-            let taken = &self.actions[step * states..][..states];
+            let taken = &policies[step * states..][..states];
             for (state, taken) in taken.iter().enumerate() {
-                // One replicate has one action; several are looked at for all actions and chosen from.
-                let looked_at = if V::COUNT == 1 {
-                    let only = taken.as_ref()[0] as usize;
-                    only..only + 1
-                } else {
-                    0..num_actions
-                };
-                let taken = V::from_indices(taken);
-                let mut values = [V::default(); 2];
-                for action in looked_at {
+                let mut values = [V::default().hold(); 2];
+                for visit in 0..V::visits(num_actions) {
+                    let (action, chosen) = V::visit(taken, num_actions, visit);
                     let pair = state * num_actions + action;
-                    let mut own = judge.means[step * states * num_actions + pair].map(V::all);
+                    let mut own = self.means[step * states * num_actions + pair].map(V::all);
                     if step + 1 < steps {
-                        let row = &judge.rows[(step * judge.stride + pair) * states..][..states];
-                        own[0] = own[0].plus(row_sums::<S, V>(row, next[0]));
-                        own[1] = own[1].plus(row_sums::<S, V>(row, next[1]));
+                        let row = &self.rows[(step * self.stride + pair) * states..][..states];
+                        own[0] = own[0].plus(row_sums::<S, V>(row, next_reward));
+                        own[1] = own[1].plus(row_sums::<S, V>(row, next_cost));
                     }
-                    // The last action that is not above the one taken stands.
-                    let above = (V::all(action as f64), taken);
                     for (value, own) in values.iter_mut().zip(own) {
-                        *value = V::choose(above, *value, own);
+                        V::replace(value, chosen, own);
                     }
                 }
-                [reward_here[state], cost_here[state]] = values;
+                [reward_here[state], cost_here[state]] = values.map(V::held);
             }
         }
-        let start = model.initial().data();
-        judge.truth = [0, 1].map(|which| row_sums::<S, V>(start, &judge.values[which][..states]));
+        let start = self.model.initial().data();
+        let [rewards, costs] = &self.values;
+        self.truth[0] = row_sums::<S, V>(start, &rewards[..states]);
+        self.truth[1] = row_sums::<S, V>(start, &costs[..states]);
     }
 }

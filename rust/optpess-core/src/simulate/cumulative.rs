@@ -4,11 +4,11 @@ use crate::error::Result;
 use crate::model::{ConstrainedMdp, Slices};
 use crate::table::zeros;
 
-/// Rows of up to this many states are kept whole and counted through; longer ones keep their possible
-/// outcomes only and are searched.
+/// Rows of up to this many states are kept whole, with a guide; longer ones keep their possible outcomes only
+/// and are searched.
 const WHOLE: usize = 64;
-/// Whole rows are padded to a multiple of this.
-const GROUP: usize = 4;
+/// How many parts of [0, 1) a guide tells apart: a power of two, so that a number's part is exact.
+const PARTS: usize = 64;
 
 /// The cumulative probabilities of every row, added up in the order in which [`draw`] would add them up at
 /// every draw, so that the same numbers give the same outcomes.
@@ -21,11 +21,12 @@ pub(super) struct CumulativeRows {
 
 #[derive(Debug, Clone)]
 enum Rows {
-    /// `width` groups a row. From the last possible outcome on the sums are infinite: no number
-    /// passes them.
+    /// From the last possible outcome on the sums are infinite: no number passes them. The guide says
+    /// where to begin: at the outcome for the least number of a part.
     Whole {
-        width: usize,
-        cumulative: Vec<[f64; GROUP]>,
+        num_outcomes: usize,
+        cumulative: Vec<f64>, // [rows, outcomes]
+        guide: Vec<u8>,       // [rows, PARTS]
     },
     /// The possible outcomes only.
     Possible {
@@ -63,19 +64,21 @@ impl CumulativeRows {
     ) -> Result<Self> {
         let possible = |index| row(index).filter(|&(_, probability)| probability > 0.0);
         let rows = if num_outcomes <= WHOLE {
-            let width = num_outcomes.div_ceil(GROUP);
-            let mut cumulative = zeros("cumulative probabilities", num_rows * width)?;
-            for (index, target) in cumulative.chunks_exact_mut(width).enumerate() {
-                let (mut sum, mut next) = (0.0, 0);
-                let target: &mut [f64] = target.as_flattened_mut();
-                for (outcome, probability) in possible(index) {
-                    target[next..outcome].fill(sum);
-                    sum += probability;
-                    next = outcome; // its own sum is written when another one follows
+            let mut cumulative = zeros("cumulative probabilities", num_rows * num_outcomes)?;
+            let mut guide = zeros("guides to cumulative probabilities", num_rows * PARTS)?;
+            let rows = cumulative.chunks_exact_mut(num_outcomes);
+            for (index, (sums, guide)) in rows.zip(guide.chunks_exact_mut(PARTS)).enumerate() {
+                add_up(possible(index), sums);
+                for (part, outcome) in guide.iter_mut().enumerate() {
+                    let least = part as f64 / PARTS as f64;
+                    *outcome = sums.partition_point(|&sum| sum <= least) as u8;
                 }
-                target[next..].fill(f64::INFINITY);
             }
-            Rows::Whole { width, cumulative }
+            Rows::Whole {
+                num_outcomes,
+                cumulative,
+                guide,
+            }
         } else {
             let mut offsets = zeros("row offsets", num_rows + 1)?;
             for index in 0..num_rows {
@@ -101,21 +104,26 @@ impl CumulativeRows {
         Ok(Self { stride, rows })
     }
 
-    /// Draws as [`draw`] does. Sums of probabilities do not fall, so the first that exceeds the number
-    /// stands behind as many as do not; counting those needs no branch and vectorises.
+    /// Draws as [`draw`] does: sums of probabilities do not fall, so the first that exceeds the number stands
+    /// behind as many as do not. From where the guide points to it is mostly no step and seldom more
+    /// than one, so that the processor can go on with the likely outcome before it has compared.
     #[inline(always)]
     pub(super) fn draw(&self, step: usize, pair: usize, uniform: f64) -> usize {
         let row = step * self.stride + pair;
         match &self.rows {
-            Rows::Whole { width, cumulative } => {
-                let mut passed = 0;
-                for sums in &cumulative[row * width..][..*width] {
-                    // One bit for each sum: the compiler makes this one comparison and one move.
-                    let bits = sums.map(|sum| u32::from(sum <= uniform));
-                    let bits = (0..GROUP).fold(0, |all, lane| all | bits[lane] << lane);
-                    passed += bits.count_ones();
+            Rows::Whole {
+                num_outcomes,
+                cumulative,
+                guide,
+            } => {
+                // SAFETY: numbers of a stream lie in [0, 1), so the product is at least 0 and below PARTS.
+                let part = unsafe { (uniform * PARTS as f64).to_int_unchecked::<i32>() } as usize;
+                let mut outcome = usize::from(guide[row * PARTS + part]);
+                let sums = &cumulative[row * num_outcomes..][..*num_outcomes];
+                while sums[outcome] <= uniform {
+                    outcome += 1;
                 }
-                passed as usize
+                outcome
             }
             Rows::Possible {
                 offsets,
@@ -134,6 +142,18 @@ impl CumulativeRows {
             }
         }
     }
+}
+
+/// Writes the cumulative probabilities of a row in full, given its possible outcomes in increasing order.
+/// From the last of them on the sums are infinite: no number passes them.
+pub(super) fn add_up(possible: impl Iterator<Item = (usize, f64)>, target: &mut [f64]) {
+    let (mut sum, mut next) = (0.0, 0);
+    for (outcome, probability) in possible {
+        target[next..outcome].fill(sum);
+        sum += probability;
+        next = outcome; // its own sum is written when another one follows
+    }
+    target[next..].fill(f64::INFINITY);
 }
 
 /// The outcome for a uniform number: the first whose cumulative probability exceeds it. Rounding may

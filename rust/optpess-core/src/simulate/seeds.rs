@@ -1,69 +1,35 @@
 //! One seed becomes many named, independent streams of random numbers.
 
+use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
-use rand::{Rng, SeedableRng};
 
-/// How many numbers are made at a time: as many as the generator makes at once.
-const BATCH: usize = 32;
+use crate::lanes::Wide;
+use crate::simulate::chacha::Numbers;
 
 /// A stream of numbers uniform on [0, 1): those that `random::<f64>()` would draw one by one, made in
-/// batches, which takes half the time.
+/// batches, which takes a fraction of the time.
 #[derive(Debug)]
 pub struct UniformStream {
     generator: ChaCha8Rng,
-    batch: [f64; BATCH],
-    used: usize,
-    /// How many numbers behind the batch are to be left out.
-    skipped: u64,
+    numbers: Numbers<f64>,
 }
 
 impl UniformStream {
     fn new(generator: ChaCha8Rng) -> Self {
-        Self {
-            generator,
-            batch: [0.0; BATCH],
-            used: BATCH,
-            skipped: 0,
-        }
+        let numbers = Numbers::new(std::slice::from_ref(&generator));
+        Self { generator, numbers }
     }
 
     /// Leaves out the next numbers, as if they had been drawn, without making them.
     #[inline(always)]
     pub fn skip(&mut self, count: usize) {
-        let wanted = self.used + count;
-        self.used = wanted.min(BATCH);
-        self.skipped += (wanted - self.used) as u64;
+        self.numbers.skip(count);
     }
 
     /// The next number.
     #[inline(always)]
     pub fn next_uniform(&mut self) -> f64 {
-        if let Some(&number) = self.batch.get(self.used) {
-            self.used += 1;
-            return number;
-        }
-        self.refill()
-    }
-
-    #[inline(never)]
-    fn refill(&mut self) -> f64 {
-        const WORD: usize = size_of::<u64>();
-        const UNIT: f64 = 1.0 / (1_u64 << 53) as f64;
-        if self.skipped > 0 {
-            // The generator counts in words of 32 bits.
-            let place = self.generator.get_word_pos() + 2 * u128::from(self.skipped);
-            self.generator.set_word_pos(place);
-            self.skipped = 0;
-        }
-        let mut bytes = [0; BATCH * WORD];
-        self.generator.fill_bytes(&mut bytes);
-        let (words, _) = bytes.as_chunks::<WORD>();
-        for (number, word) in self.batch.iter_mut().zip(words) {
-            // 53 bits fit a signed number, which processors convert in one instruction.
-            *number = (u64::from_le_bytes(*word) >> 11) as i64 as f64 * UNIT;
-        }
-        self.used = 1;
-        self.batch[0]
+        self.numbers.next()
     }
 
     /// The generator, for distributions that take another number of draws each time. A stream is used
@@ -87,21 +53,57 @@ pub struct Streams {
 
 /// How many stream numbers each replicate owns.
 const PURPOSES: u64 = 4;
+const STATES: u64 = 0;
+const ACTIONS: u64 = 1;
+const NOISE: u64 = 2;
+
+/// A generator at the beginning of one of a replicate's streams. They are addressed directly: they depend
+/// on (seed, replicate) only, not on what else is run. ChaCha8 is portable and value-stable, and
+/// streams of one seed never meet.
+fn generator(seed: u64, replicate: u64, purpose: u64) -> ChaCha8Rng {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    generator.set_stream(replicate.wrapping_mul(PURPOSES).wrapping_add(purpose));
+    generator
+}
 
 impl Streams {
-    /// The streams of a replicate, addressed directly: they depend on (seed, replicate) only, not on
-    /// what else is run. ChaCha8 is portable and value-stable, and streams of one seed never meet.
+    /// The streams of a replicate.
     #[must_use]
     pub fn new(seed: u64, replicate: u64) -> Self {
-        let stream = |purpose: u64| {
-            let mut generator = ChaCha8Rng::seed_from_u64(seed);
-            generator.set_stream(replicate.wrapping_mul(PURPOSES).wrapping_add(purpose));
-            UniformStream::new(generator)
+        let stream = |purpose| UniformStream::new(generator(seed, replicate, purpose));
+        Self {
+            states: stream(STATES),
+            actions: stream(ACTIONS),
+            noise: stream(NOISE),
+        }
+    }
+}
+
+/// The streams of replicates side by side, which draw no actions.
+#[derive(Debug)]
+pub(crate) struct WideStreams<V> {
+    /// First and next states.
+    pub(super) states: Numbers<V>,
+    /// Noise of rewards and costs, for kinds of noise that take one number each.
+    pub(super) noise: Numbers<V>,
+    /// The same of each replicate, for those that do not.
+    pub(super) noise_generators: Vec<ChaCha8Rng>,
+}
+
+impl<V: Wide> WideStreams<V> {
+    /// The streams of at least one replicate; lanes without one repeat the first.
+    pub(crate) fn new(seed: u64, replicates: &[u64]) -> Self {
+        let generators = |purpose| -> Vec<ChaCha8Rng> {
+            let replicate = |lane| replicates.get(lane).or(replicates.first());
+            let replicates = (0..V::COUNT).filter_map(replicate);
+            replicates
+                .map(|&replicate| generator(seed, replicate, purpose))
+                .collect()
         };
         Self {
-            states: stream(0),
-            actions: stream(1),
-            noise: stream(2),
+            states: Numbers::new(&generators(STATES)),
+            noise: Numbers::new(&generators(NOISE)),
+            noise_generators: generators(NOISE),
         }
     }
 }
@@ -153,7 +155,7 @@ mod tests {
     #[test]
     fn a_batch_holds_what_would_be_drawn_one_by_one() {
         let (mut batched, mut single) = (Streams::new(5, 1).states, Streams::new(5, 1).states);
-        for _ in 0..5 * BATCH {
+        for _ in 0..500 {
             let expected: f64 = single.generator().random();
             assert_eq!(batched.next_uniform().to_bits(), expected.to_bits());
         }

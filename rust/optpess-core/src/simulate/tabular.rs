@@ -54,18 +54,11 @@ impl<'m> TabularEnvironment<'m> {
         seen: &mut Trajectory,
     ) {
         streams.actions.skip(self.model.shape().horizon());
-        self.rollout_choosing(streams, seen, |step, state| actions.at(step, state));
-    }
-
-    /// The same for a run in which no policy ever draws an action.
-    #[inline(always)]
-    pub(crate) fn rollout_choosing(
-        &self,
-        streams: &mut Streams,
-        seen: &mut Trajectory,
-        choose: impl FnMut(usize, usize) -> usize,
-    ) {
-        self.play((&mut streams.states, &mut streams.noise), seen, choose);
+        self.play(
+            (&mut streams.states, &mut streams.noise),
+            seen,
+            |step, state| actions.at(step, state),
+        );
     }
 
     /// The loop is compiled for each kind of noise, so that the short ones do not carry the long ones.

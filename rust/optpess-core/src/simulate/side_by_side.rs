@@ -1,0 +1,140 @@
+//! Episodes of a tiny known model, of one replicate or of several in the lanes of a vector.
+
+use rand_distr::{Distribution, StandardNormal};
+
+use crate::error::Result;
+use crate::lanes::Wide;
+use crate::model::{ConstrainedMdp, ObservationNoise};
+use crate::shape::Shape;
+use crate::simulate::WideStreams;
+use crate::simulate::cumulative::add_up;
+use crate::table::zeros;
+use crate::trajectory::WideTrajectory;
+
+/// Samples a [`ConstrainedMdp`] with one cost as [`crate::simulate::TabularEnvironment`] does, from tables in
+/// full.
+#[derive(Debug, Clone)]
+pub(crate) struct WideEnvironment {
+    shape: Shape,
+    noise: ObservationNoise,
+    first: Vec<f64>,      // [S], cumulative
+    next: Vec<f64>,       // [H, S, A, S], cumulative; the last step is not used
+    means: Vec<[f64; 2]>, // [H, S, A], expected reward and cost
+}
+
+impl WideEnvironment {
+    /// An environment that behaves as the model says.
+    pub(crate) fn new(model: &ConstrainedMdp) -> Result<Self> {
+        let (shape, kernel) = (model.shape(), model.kernel().kernel());
+        let states = shape.num_states();
+        let likely = |&(_, probability): &(usize, f64)| probability > 0.0;
+        let mut first = zeros("cumulative probabilities", states)?;
+        let starts = model.initial().data().iter().copied().enumerate();
+        add_up(starts.filter(likely), &mut first);
+        let mut next = zeros("cumulative probabilities", shape.triples() * states)?;
+        let used = (shape.horizon() - 1) * shape.pairs();
+        for (row, sums) in next.chunks_exact_mut(states).take(used).enumerate() {
+            let successors = kernel.successors(row / shape.pairs(), row % shape.pairs());
+            add_up(successors.filter(likely), sums);
+        }
+        Ok(Self {
+            shape,
+            noise: model.noise(),
+            first,
+            next,
+            means: model.means()?,
+        })
+    }
+
+    /// Plays one episode of each replicate. `S` is the number of states, or 0 where it is not known
+    /// beforehand.
+    #[inline(always)]
+    pub(crate) fn play<V: Wide, const S: usize>(
+        &self,
+        policies: &[V::Indices], // [H, S]
+        streams: &mut WideStreams<V>,
+        seen: &mut WideTrajectory<V>,
+    ) {
+        let [steps, states, actions] = self.shape.sizes();
+        let states = if S > 0 { S } else { states };
+        let pairs = states * actions;
+        let mut state = passed::<V>(&self.first, streams.states.next());
+        for step in 0..steps {
+            let mut action = V::Indices::default();
+            let policy = &policies[step * states..][..states];
+            for visit in 0..V::visits(states) {
+                let (state, chosen) = V::visit(&state, states, visit);
+                action = V::take_indices(chosen, policy[state], action);
+            }
+            let pair =
+                V::indices(|lane| state.as_ref()[lane] * actions as u32 + action.as_ref()[lane]);
+            (seen.states[step], seen.pairs[step]) = (state, pair);
+            let means = &self.means[step * pairs..][..pairs];
+            let (mut reward, mut cost) = (V::default(), V::default());
+            if step + 1 < steps {
+                let rows = &self.next[step * pairs * states..][..pairs * states];
+                let uniform = streams.states.next();
+                for visit in 0..V::visits(pairs) {
+                    let (pair, chosen) = V::visit(&pair, pairs, visit);
+                    let outcome = passed::<V>(&rows[pair * states..][..states], uniform);
+                    state = V::take_indices(chosen, outcome, state);
+                    let [own_reward, own_cost] = means[pair].map(V::all);
+                    reward = V::take(chosen, own_reward, reward);
+                    cost = V::take(chosen, own_cost, cost);
+                }
+            } else {
+                for visit in 0..V::visits(pairs) {
+                    let (pair, chosen) = V::visit(&pair, pairs, visit);
+                    let [own_reward, own_cost] = means[pair].map(V::all);
+                    reward = V::take(chosen, own_reward, reward);
+                    cost = V::take(chosen, own_cost, cost);
+                }
+            }
+            (seen.rewards[step], seen.costs[step]) = (reward, cost);
+        }
+        self.observe(streams, seen);
+    }
+
+    /// Turns the means in a trajectory into observations.
+    #[inline(always)]
+    fn observe<V: Wide>(&self, streams: &mut WideStreams<V>, seen: &mut WideTrajectory<V>) {
+        let means = seen.rewards.iter_mut().zip(&mut seen.costs);
+        let means = means.flat_map(|(reward, cost)| [reward, cost]);
+        match self.noise {
+            ObservationNoise::Deterministic => {}
+            ObservationNoise::Bernoulli => {
+                for number in means {
+                    let uniform = streams.noise.next();
+                    *number = uniform.zip(*number, |uniform, mean| f64::from(uniform < mean));
+                }
+            }
+            ObservationNoise::Gaussian(normal) => {
+                for number in means {
+                    for (lane, generator) in streams.noise_generators.iter_mut().enumerate() {
+                        let standard: f64 = StandardNormal.sample(generator);
+                        *number.lane_mut(lane) += normal.sigma() * standard;
+                    }
+                }
+            }
+            ObservationNoise::Uniform(uniform) => {
+                let half_width = uniform.half_width();
+                for number in means {
+                    let uniform = streams.noise.next();
+                    *number = uniform.zip(*number, |uniform, mean| {
+                        mean + half_width * (2.0 * uniform - 1.0)
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// How many sums each number reaches or exceeds: the outcome it stands for. The last is infinite.
+#[inline(always)]
+fn passed<V: Wide>(sums: &[f64], uniform: V) -> V::Indices {
+    let mut outcome = V::Indices::default();
+    for &sum in &sums[..sums.len() - 1] {
+        outcome = V::indices(|lane| outcome.as_ref()[lane] + u32::from(sum <= uniform.lane(lane)));
+    }
+    outcome
+}
