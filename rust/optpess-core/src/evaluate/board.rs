@@ -222,71 +222,103 @@ impl Board {
         initial: &InitialDistribution,
         work: &mut BoardWork,
     ) -> [f64; N] {
-        let tracks = signals.map(|of| (of, policy));
-        self.follow(tracks, initial, work)
+        let [values] = self.follow([policy], signals, initial, work);
+        values
     }
 
-    /// V_1(mu) of deterministic policies, each an action at each (step, state), `[H, S]`, for one signal each.
+    /// V_1(mu) of deterministic policies, each an action at each (step, state), `[H, S]`, for each of these
+    /// signals.
     #[inline]
-    pub(crate) fn evaluate_actions<const N: usize>(
+    pub(crate) fn evaluate_actions<const P: usize, const N: usize>(
         &self,
-        tracks: [(Of, &[u32]); N],
+        policies: [&[u32]; P],
+        signals: [Of; N],
         initial: &InitialDistribution,
         work: &mut BoardWork,
-    ) -> [f64; N] {
-        self.follow(tracks, initial, work)
+    ) -> [[f64; N]; P] {
+        self.follow(policies, signals, initial, work)
     }
 
     #[inline(always)]
-    fn follow<C: Choices, const N: usize>(
+    fn follow<C: Choices, const P: usize, const N: usize>(
         &self,
-        tracks: [(Of, C); N],
+        policies: [C; P],
+        signals: [Of; N],
         initial: &InitialDistribution,
         work: &mut BoardWork,
-    ) -> [f64; N] {
+    ) -> [[f64; N]; P] {
         let states = self.shape.num_states();
         with_small_constant!(states, S => {
-            vectorised(Recursion::<C, N, S> { board: self, tracks, work: &mut *work });
+            vectorised(Recursion::<C, P, N, S> {
+                board: self,
+                policies,
+                signals,
+                work: &mut *work,
+            });
         });
         let wide = self.padded.div_ceil(LANES);
-        std::array::from_fn(|track| {
-            initial.expect(&flat(&work.values[track * wide..][..wide])[..states])
+        let values = |track: usize| &flat(&work.values[track * wide..][..wide])[..states];
+        std::array::from_fn(|policy| {
+            std::array::from_fn(|signal| initial.expect(values(policy * N + signal)))
         })
     }
 }
 
 /// What a policy makes of qualities: values.
 trait Choices: Copy {
-    /// Writes the values of a step's states; the quality of (s, a) stands at a padded + s.
-    fn choose(
+    /// Writes the values of a step's states for each of N signals; the quality of (s, a) stands at a padded + s.
+    fn choose<const N: usize>(
         &self,
         shape: Shape,
         step: usize,
-        qualities: &[f64],
         padded: usize,
-        values: &mut [f64],
+        qualities: [&[f64]; N],
+        values: [&mut [f64]; N],
     );
 }
 
 /// V(s) = sum over a of pi(a|s) Q(s, a).
 impl Choices for &MarkovPolicy {
     #[inline(always)]
-    fn choose(
+    fn choose<const N: usize>(
         &self,
         shape: Shape,
         step: usize,
-        qualities: &[f64],
         padded: usize,
-        values: &mut [f64],
+        qualities: [&[f64]; N],
+        values: [&mut [f64]; N],
     ) {
         let (rows, num_actions) = (self.step(step), shape.num_actions());
-        values.fill(0.0);
-        for action in 0..num_actions {
-            let own = &qualities[action * padded..][..values.len()];
-            let chances = rows[action..].iter().step_by(num_actions);
-            for ((value, quality), chance) in values.iter_mut().zip(own).zip(chances) {
-                *value += quality * chance;
+        match num_actions {
+            2 => weigh::<2, N>(num_actions, rows, padded, qualities, values),
+            3 => weigh::<3, N>(num_actions, rows, padded, qualities, values),
+            4 => weigh::<4, N>(num_actions, rows, padded, qualities, values),
+            _ => weigh::<0, N>(num_actions, rows, padded, qualities, values),
+        }
+    }
+}
+
+/// `A` is the number of actions, or 0 where it is not known beforehand.
+#[inline(always)]
+fn weigh<const A: usize, const N: usize>(
+    num_actions: usize,
+    rows: &[f64],
+    padded: usize,
+    qualities: [&[f64]; N],
+    values: [&mut [f64]; N],
+) {
+    let num_actions = if A > 0 { A } else { num_actions };
+    let qualities = qualities.map(|own| &own[..num_actions * padded]);
+    let states = values[0].len().min(padded);
+    for (state, row) in rows.chunks_exact(num_actions).take(states).enumerate() {
+        let mut sums = [0.0; N];
+        for (action, chance) in row.iter().enumerate() {
+            for signal in 0..N {
+                sums[signal] += qualities[signal][action * padded + state] * chance;
             }
+        }
+        for signal in 0..N {
+            values[signal][state] = sums[signal];
         }
     }
 }
@@ -294,30 +326,35 @@ impl Choices for &MarkovPolicy {
 /// V(s) = Q(s, pi(s)).
 impl Choices for &[u32] {
     #[inline(always)]
-    fn choose(
+    fn choose<const N: usize>(
         &self,
         shape: Shape,
         step: usize,
-        qualities: &[f64],
         padded: usize,
-        values: &mut [f64],
+        qualities: [&[f64]; N],
+        values: [&mut [f64]; N],
     ) {
-        let actions = &self[step * shape.num_states()..][..values.len()];
-        for (state, (value, &action)) in values.iter_mut().zip(actions).enumerate() {
-            *value = qualities[action as usize * padded + state];
+        let states = shape.num_states();
+        let actions = &self[step * states..][..values[0].len()];
+        for (state, &action) in actions.iter().enumerate() {
+            let slot = action as usize * padded + state;
+            for signal in 0..N {
+                values[signal][state] = qualities[signal][slot];
+            }
         }
     }
 }
 
-/// `S` is the number of states, or 0 where it is not known beforehand. The tracks run side by side: none waits for
-/// another.
-struct Recursion<'a, C, const N: usize, const S: usize> {
+/// `S` is the number of states, or 0 where it is not known beforehand. Values of all policies and signals go side
+/// by side: none waits for another.
+struct Recursion<'a, C, const P: usize, const N: usize, const S: usize> {
     board: &'a Board,
-    tracks: [(Of, C); N],
+    policies: [C; P],
+    signals: [Of; N],
     work: &'a mut BoardWork,
 }
 
-impl<C: Choices, const N: usize, const S: usize> Job for Recursion<'_, C, N, S> {
+impl<C: Choices, const P: usize, const N: usize, const S: usize> Job for Recursion<'_, C, P, N, S> {
     type Output = ();
 
     #[inline(always)]
@@ -326,16 +363,29 @@ impl<C: Choices, const N: usize, const S: usize> Job for Recursion<'_, C, N, S> 
         let states = if S > 0 { S } else { board.shape.num_states() };
         let padded = states.next_multiple_of(GROUP);
         let wide = padded.div_ceil(LANES);
-        let steps = board.shape.horizon();
-        for step in (0..steps).rev() {
-            for (track, (of, choices)) in self.tracks.iter().enumerate() {
-                let qualities = &mut self.work.qualities[track * blocks..][..blocks];
-                let values = flat_mut(&mut self.work.values[track * wide..][..wide]);
-                let values = &mut values[..states];
-                let own = board.signal(*of, step);
-                board.qualities::<S>(step, |block| own[block], values, qualities);
-                choices.choose(board.shape, step, flat(qualities), padded, values);
+        let work = self.work;
+        for step in (0..board.shape.horizon()).rev() {
+            let own = self.signals.map(|of| board.signal(of, step));
+            let qualities = work.qualities.chunks_exact_mut(N * blocks);
+            let values = work.values.chunks_exact_mut(N * wide);
+            for ((policy, qualities), values) in self.policies.iter().zip(qualities).zip(values) {
+                let qualities: [_; N] = split(qualities, blocks);
+                let mut values: [_; N] = split(values, wide);
+                for signal in 0..N {
+                    let following = &flat(values[signal])[..states];
+                    let own = |block: usize| own[signal][block];
+                    board.qualities::<S>(step, own, following, qualities[signal]);
+                }
+                let qualities = qualities.each_ref().map(|own| flat(own));
+                let values = values.each_mut().map(|own| &mut flat_mut(own)[..states]);
+                policy.choose(board.shape, step, padded, qualities, values);
             }
         }
     }
+}
+
+/// The first N parts of this length.
+#[inline(always)]
+fn split<const N: usize>(mut whole: &mut [Lanes], len: usize) -> [&mut [Lanes]; N] {
+    std::array::from_fn(|_| whole.split_off_mut(..len).unwrap_or_default())
 }

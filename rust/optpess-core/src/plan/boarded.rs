@@ -116,22 +116,20 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Boarded<'_, R, C, K
     }
 
     fn locate(&self, work: &mut BoardedWork, point: &mut Vertex) {
-        let tracks = [Of::Reward, Of::Cost].map(|of| (of, &point.actions[..]));
         let (initial, wide) = (self.parts.initial, &mut work.wide);
-        [point.reward, point.cost] = self.board.evaluate_actions(tracks, initial, wide);
+        let both = [Of::Reward, Of::Cost];
+        [[point.reward, point.cost]] =
+            self.board
+                .evaluate_actions([&point.actions], both, initial, wide);
     }
 
     fn revive(&self, _: f64, work: &mut BoardedWork, ends: [&mut Vertex; 2]) {
         let [below, above] = ends;
-        let tracks = [
-            (Of::Reward, &below.actions[..]),
-            (Of::Cost, &below.actions[..]),
-            (Of::Reward, &above.actions[..]),
-            (Of::Cost, &above.actions[..]),
-        ];
         let (initial, wide) = (self.parts.initial, &mut work.wide);
-        [below.reward, below.cost, above.reward, above.cost] =
-            self.board.evaluate_actions(tracks, initial, wide);
+        let (policies, both) = ([&below.actions, &above.actions], [Of::Reward, Of::Cost]);
+        let policies = policies.map(Vec::as_slice);
+        [[below.reward, below.cost], [above.reward, above.cost]] =
+            self.board.evaluate_actions(policies, both, initial, wide);
     }
 
     fn cost_size(&self, work: &mut BoardedWork, point: &mut Vertex) -> f64 {
@@ -147,5 +145,102 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Boarded<'_, R, C, K
         mixed: &mut MarkovPolicy,
     ) {
         self.parts.mix(ends, weight, completion, mixer, mixed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate::Estimates;
+    use crate::model::InitialDistribution;
+    use crate::table::Signal;
+    use crate::trajectory::Trajectory;
+
+    /// Numbers that look random, in [0, 1).
+    fn scattered(place: usize) -> f64 {
+        ((place as f64 * 12.9898).sin() * 43_758.545).rem_euclid(1.0)
+    }
+
+    fn observed(shape: Shape, episodes: usize) -> Estimates {
+        let [horizon, states, actions] = shape.sizes();
+        let mut estimates = Estimates::new(shape).unwrap();
+        for episode in 0..episodes {
+            let pick = |which: usize, step: usize, count: usize| {
+                let place = (episode * horizon + step) * 2 + which;
+                (scattered(place) * count as f64) as u32
+            };
+            let seen = Trajectory {
+                states: (0..horizon).map(|step| pick(0, step, states)).collect(),
+                actions: (0..horizon).map(|step| pick(1, step, actions)).collect(),
+                rewards: vec![0.0; horizon],
+                costs: vec![0.0; horizon],
+            };
+            estimates.update(&seen, |_| {}).unwrap();
+        }
+        estimates
+    }
+
+    /// Integers make ties, real numbers do not.
+    fn signal(shape: Shape, start: usize, integers: bool) -> Signal {
+        let numbers = (0..shape.triples()).map(|place| {
+            let number = 4.0 * scattered(start + place) - 2.0;
+            if integers { number.round() } else { number }
+        });
+        Signal::new("signal", shape, numbers.collect()).unwrap()
+    }
+
+    #[test]
+    fn a_board_answers_as_its_parts_do_to_the_bit() {
+        for (states, actions, horizon) in
+            [(1, 1, 1), (3, 2, 3), (10, 2, 10), (13, 3, 4), (70, 2, 3)]
+        {
+            let shape = Shape::new(horizon, states, actions).unwrap();
+            let estimates = observed(shape, 40 * states);
+            let initial =
+                InitialDistribution::new(states, vec![1.0 / states as f64; states]).unwrap();
+            for integers in [false, true] {
+                let (reward, cost) = (signal(shape, 7, integers), signal(shape, 9_999, integers));
+                let parts = Tradeoff {
+                    shape,
+                    reward: &reward,
+                    cost: &cost,
+                    kernel: estimates.kernel(),
+                    initial: &initial,
+                };
+                let board = board_of(&parts).unwrap();
+                let boarded = Boarded {
+                    parts,
+                    board: &board,
+                };
+                let mut work = BoardedWork::for_shape(shape).unwrap();
+                let mut values = StepValues::new(shape).unwrap();
+                let mut ends = Vec::new();
+                for objective in [
+                    Objective::MostReward,
+                    Objective::LeastCost,
+                    Objective::LeastCostAlone,
+                    Objective::Lagrangian(0.0),
+                    Objective::Lagrangian(0.7),
+                ] {
+                    let [mut found, mut expected] = [0, 1].map(|_| Vertex::new(shape).unwrap());
+                    boarded.solve(objective, &mut work, &mut found);
+                    boarded.parts.solve(objective, &mut values, &mut expected);
+                    assert_eq!(found, expected, "{objective:?}");
+                    let mut again = Vertex {
+                        cost: f64::NAN,
+                        ..found.clone()
+                    };
+                    boarded.locate(&mut work, &mut again);
+                    assert_eq!(again, found);
+                    ends.push(found);
+                }
+                let [mut below, mut above] = [1, 0].map(|end: usize| Vertex {
+                    reward: f64::NAN,
+                    ..ends[end].clone()
+                });
+                boarded.revive(0.3, &mut work, [&mut below, &mut above]);
+                assert_eq!([below, above], [ends[1].clone(), ends[0].clone()]);
+            }
+        }
     }
 }

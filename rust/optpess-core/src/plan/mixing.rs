@@ -122,15 +122,25 @@ impl<K: StepKernel, const S: usize> Job for Mix<'_, K, S> {
             }
             for (which, (_, kernel)) in self.ends.into_iter().enumerate() {
                 let [here, next] = &mut arrivals[which];
-                let (here, next) = (&here[..states], &mut next[..states]);
-                next.fill(0.0);
                 // A policy without weight may arrive anywhere; an empty state sends nobody on.
+                let (here, weight) = (&here[..states], self.weights[which]);
                 let masses = here.iter().zip(ends[which]).enumerate();
+                // Few sums stay in registers; others are made where they belong.
+                let mut few = [0.0; S];
+                let sums = if S > 0 {
+                    &mut few[..]
+                } else {
+                    &mut next[..states]
+                };
+                sums.fill(0.0);
                 for (state, (&mass, &action)) in masses {
-                    if mass > 0.0 && self.weights[which] > 0.0 {
+                    if mass > 0.0 && weight > 0.0 {
                         let pair = shape.pair(state, action as usize);
-                        kernel.spread(step, pair, mass, next);
+                        kernel.spread(step, pair, mass, sums);
                     }
+                }
+                if S > 0 {
+                    next[..states].copy_from_slice(&few);
                 }
                 arrivals[which].swap(0, 1);
             }
