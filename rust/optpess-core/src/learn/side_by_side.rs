@@ -166,21 +166,20 @@ impl<V: Wide> PrimalDualFlock<V> {
             let (here, next) = self.values[step * states..][..2 * states].split_at_mut(states);
             let costs = &mut self.cost_values[step * states..][..2 * states];
             let (cost_here, cost_next) = costs.split_at_mut(states);
-            let first = step * states * actions;
-            let rows = self.kernel[first * states..].chunks_exact(states);
-            let mut pairs = self.pairs[first..][..states * actions].iter().zip(rows);
+            let (first, num_pairs) = (step * states * actions, states * actions);
+            let pairs = &self.pairs[first..][..num_pairs];
+            let rows = &self.kernel[first * states..][..num_pairs * states];
             let chosen = &mut self.actions[step * states..][..states];
             for state in 0..states {
                 let mut best = V::all(f64::NEG_INFINITY).hold();
                 let (mut best_action, mut best_cost) = (V::Indices::default(), V::default().hold());
                 for action in 0..actions {
-                    let Some((pair, columns)) = pairs.next() else {
-                        break;
-                    };
-                    let (reward, mut cost) = (pair.reward, pair.cost);
+                    let row = state * actions + action;
+                    let (reward, mut cost) = (pairs[row].reward, pairs[row].cost);
                     let priced = price.zip(cost, |price, cost| price * cost);
                     let mut quality = reward.zip(priced, |reward, priced| reward - priced);
                     if step + 1 < steps {
+                        let columns = &rows[row * states..][..states];
                         quality = quality.plus(lane_sums::<S, V>(columns, next));
                         if WITH_COST {
                             cost = cost.plus(lane_sums::<S, V>(columns, cost_next));

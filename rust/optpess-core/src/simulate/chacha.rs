@@ -147,19 +147,25 @@ impl<V: Wide> Numbers<V> {
     /// The next number of each stream.
     #[inline(always)]
     pub(super) fn next(&mut self) -> V {
-        if self.used == BATCH {
-            self.refill();
+        let start = self.used;
+        if start > BATCH - V::COUNT {
+            return self.first_of_next_batch();
         }
-        let numbers = &self.batch[self.used..][..V::COUNT];
-        self.used += V::COUNT;
+        self.used = start + V::COUNT;
         let mut next = V::default();
-        for (lane, number) in numbers.iter().enumerate() {
+        for (lane, number) in self.batch[start..][..V::COUNT].iter().enumerate() {
             *next.lane_mut(lane) = *number;
         }
         next
     }
 
     #[inline(never)]
+    fn first_of_next_batch(&mut self) -> V {
+        self.refill();
+        self.next()
+    }
+
+    #[inline(always)]
     fn refill(&mut self) {
         self.next_block += self.skipped / BLOCK_NUMBERS as u64;
         self.used = V::COUNT * (self.skipped % BLOCK_NUMBERS as u64) as usize;

@@ -99,17 +99,17 @@ impl WideEnvironment {
     #[inline(always)]
     fn observe<V: Wide>(&self, streams: &mut WideStreams<V>, seen: &mut WideTrajectory<V>) {
         let means = seen.rewards.iter_mut().zip(&mut seen.costs);
-        let means = means.flat_map(|(reward, cost)| [reward, cost]);
         match self.noise {
             ObservationNoise::Deterministic => {}
             ObservationNoise::Bernoulli => {
-                for number in means {
-                    let uniform = streams.noise.next();
-                    *number = uniform.zip(*number, |uniform, mean| f64::from(uniform < mean));
+                let observe = |uniform: f64, mean| f64::from(uniform < mean);
+                for (reward, cost) in means {
+                    *reward = streams.noise.next().zip(*reward, observe);
+                    *cost = streams.noise.next().zip(*cost, observe);
                 }
             }
             ObservationNoise::Gaussian(normal) => {
-                for number in means {
+                for number in means.flat_map(|(reward, cost)| [reward, cost]) {
                     for (lane, generator) in streams.noise_generators.iter_mut().enumerate() {
                         let standard: f64 = StandardNormal.sample(generator);
                         *number.lane_mut(lane) += normal.sigma() * standard;
@@ -118,11 +118,10 @@ impl WideEnvironment {
             }
             ObservationNoise::Uniform(uniform) => {
                 let half_width = uniform.half_width();
-                for number in means {
-                    let uniform = streams.noise.next();
-                    *number = uniform.zip(*number, |uniform, mean| {
-                        mean + half_width * (2.0 * uniform - 1.0)
-                    });
+                let observe = |uniform: f64, mean| mean + half_width * (2.0 * uniform - 1.0);
+                for (reward, cost) in means {
+                    *reward = streams.noise.next().zip(*reward, observe);
+                    *cost = streams.noise.next().zip(*cost, observe);
                 }
             }
         }
