@@ -59,6 +59,7 @@ EPISODES = {
 DENSE_NUMBA_OF_SPARSE = 100  # episodes of the dense peer at the sparse size, where it takes long
 REPLICATES = 16
 REPLICATE_EPISODES = 20_000
+THREADS_EPISODES = 200_000  # of each replicate: long enough that starting a thread does not count
 BASELINE = Size(10, 2, 10)
 BASELINE_EPISODES = 40_000
 LP_WARM_UP = 3_000  # episodes before the first that is timed

@@ -302,7 +302,7 @@ def on_baseline(rounds: int) -> list[Row]:
 
 def threads(rounds: int) -> Row:
     """Two threads against one, by the wall clock."""
-    task, K = problems.problem(TINY), 2 * problems.REPLICATE_EPISODES
+    task, K = problems.problem(TINY), problems.THREADS_EPISODES
     played = K * REPLICATES
     answers: dict[int, tuple] = {}
 

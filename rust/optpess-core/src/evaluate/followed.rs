@@ -49,11 +49,32 @@ impl<const N: usize> Followed<N> {
         successors: impl Iterator<Item = (usize, f64)>,
         signals: [f64; N],
     ) {
-        let (block, lane) = (state / LANES, state % LANES);
         if step + 1 < self.shape.horizon() {
-            let block = step * self.blocks + block;
-            self.kernel.set(block, lane, successors);
+            let block = step * self.blocks + state / LANES;
+            self.kernel.set(block, state % LANES, successors);
         }
+        self.earn(step, state, signals);
+    }
+
+    /// [`Followed::follow`] for successors of which every state has a probability.
+    #[inline(always)]
+    pub(crate) fn follow_full(
+        &mut self,
+        step: usize,
+        state: usize,
+        row: &[f64],
+        signals: [f64; N],
+    ) {
+        if step + 1 < self.shape.horizon() {
+            let block = step * self.blocks + state / LANES;
+            self.kernel.set_full(block, state % LANES, row);
+        }
+        self.earn(step, state, signals);
+    }
+
+    #[inline(always)]
+    fn earn(&mut self, step: usize, state: usize, signals: [f64; N]) {
+        let (block, lane) = (state / LANES, state % LANES);
         for (which, signal) in signals.into_iter().enumerate() {
             self.signals[(step * N + which) * self.blocks + block].0[lane] = signal;
         }

@@ -154,26 +154,56 @@ fn follow(board: &Board, followed: &mut Followed<1>, step: usize, state: usize, 
 }
 
 /// Writes each (step, state) at which two policies `[H, padded]` differ into `places`, and returns how many there
-/// are. Most groups of states are as they were; within one that is not, no branch depends on which state it is.
+/// are. Which ones they are is hard to predict, so marks are collected without a branch, and then followed.
 #[inline(always)]
 fn places_that_differ(
     (first, second): (&[u32], &[u32]),
     padded: usize,
     places: &mut [[u32; 2]],
 ) -> usize {
-    let mut count = 0;
-    let steps = first.chunks_exact(padded).zip(second.chunks_exact(padded));
-    for (step, (first, second)) in steps.enumerate() {
-        let groups = first.as_chunks::<GROUP>().0.iter();
-        for (group, (a, b)) in groups.zip(second.as_chunks::<GROUP>().0).enumerate() {
-            if a == b {
-                continue;
-            }
+    const MARKS: usize = u64::BITS as usize;
+    let (mut count, groups_a_step) = (0, (padded / GROUP) as u32);
+    let (first, second) = (first.as_chunks::<GROUP>().0, second.as_chunks::<GROUP>().0);
+    let parts = first.chunks(MARKS).zip(second.chunks(MARKS));
+    for (part, (first, second)) in parts.enumerate() {
+        let mut marks = 0_u64;
+        for (place, (a, b)) in first.iter().zip(second).enumerate() {
+            marks |= u64::from(a != b) << place;
+        }
+        while marks != 0 {
+            let place = marks.trailing_zeros();
+            marks &= marks - 1;
+            let (a, b) = (&first[place as usize], &second[place as usize]);
+            let group = (part * MARKS) as u32 + place;
+            let (step, group) = (group / groups_a_step, group % groups_a_step);
             for lane in 0..GROUP {
-                places[count] = [step as u32, (group * GROUP + lane) as u32];
+                places[count] = [step, group * GROUP as u32 + lane as u32];
                 count += usize::from(a[lane] != b[lane]);
             }
         }
     }
     count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_place_that_differs_is_found_in_order() {
+        let (steps, padded) = (30, 12);
+        let first: Vec<u32> = (0..steps * padded).map(|place| place % 3).collect();
+        for stride in [1, 2, 7, 45, 359] {
+            let mut second = first.clone();
+            let mut expected = Vec::new();
+            for place in (stride - 1..steps * padded).step_by(stride as usize) {
+                second[place as usize] += 1;
+                expected.push([place / padded, place % padded]);
+            }
+            let mut places = vec![[0; 2]; (steps * padded) as usize + 1];
+            let policies = (&first[..], &second[..]);
+            let count = places_that_differ(policies, padded as usize, &mut places);
+            assert_eq!(&places[..count], &expected[..]);
+        }
+    }
 }

@@ -172,8 +172,7 @@ impl<'m> LastActions<'m> {
         if let Some(rows) = &self.rows {
             let states = shape.num_states();
             let row = &rows[(step * self.stride + pair) * states..][..states];
-            let row = row.iter().copied().enumerate();
-            self.followed.follow(step, state, row, signals);
+            self.followed.follow_full(step, state, row, signals);
         } else {
             let row = possible(model, step, pair);
             self.followed.follow(step, state, row, signals);
