@@ -116,8 +116,7 @@ impl CumulativeRows {
                 cumulative,
                 guide,
             } => {
-                // SAFETY: numbers of a stream lie in [0, 1), so the product is at least 0 and below PARTS.
-                let part = unsafe { (uniform * PARTS as f64).to_int_unchecked::<i32>() } as usize;
+                let part = (uniform * PARTS as f64) as usize;
                 let mut outcome = usize::from(guide[row * PARTS + part]);
                 let sums = &cumulative[row * num_outcomes..][..*num_outcomes];
                 while sums[outcome] <= uniform {
