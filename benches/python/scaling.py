@@ -28,7 +28,6 @@ SWEEPS = {
     "horizon": [Size(10, 4, H) for H in (2, 3, 5, 10, 20, 50)],
     "successors": [Size(100, 5, 20, B) for B in (2, 4, 8, 16, 32, 64)],
 }
-THREADED_EPISODES = 40_000
 
 
 def point(size: Size, peaks: dict[str, Any] | None, rounds: int) -> dict[str, Any]:
@@ -59,7 +58,7 @@ def point(size: Size, peaks: dict[str, Any] | None, rounds: int) -> dict[str, An
 
 def threads(rounds: int) -> list[dict[str, Any]]:
     """Episodes a second of sixteen replicates, by threads."""
-    task, K = problems.problem(TINY), THREADED_EPISODES
+    task, K = problems.problem(TINY), problems.THREADS_EPISODES
     counts = range(1, (os.cpu_count() or 1) + 1)
     turns: dict[str, Turn] = {
         str(count): (
