@@ -59,7 +59,7 @@ impl Counts {
         while width < most {
             width *= 2;
         }
-        let listed = states > 64 && 4 * width <= states;
+        let listed = states > 64 && 2 * width <= states;
         kernel_of(self.shape, Slices::PerStep(horizon), rows, listed)
     }
 }

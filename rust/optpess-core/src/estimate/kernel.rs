@@ -13,7 +13,7 @@ pub const MOST_STATES_IN_FULL: usize = 64;
 /// How many successors a list has room for at first; it doubles.
 const FIRST_WIDTH: usize = 4;
 /// A list may hold one state in this many; beyond that rows are kept in full.
-const LISTED_SHARE: usize = 4;
+const LISTED_SHARE: usize = 2;
 
 /// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
 /// that mass leaks there. Nothing is normalised. The last step has no rows.
@@ -423,7 +423,8 @@ mod tests {
             (4, Some(4)),
             (5, Some(8)),
             (16, Some(16)),
-            (17, None),
+            (17, Some(32)),
+            (33, None),
             (70, None),
         ] {
             // From the middle outwards, so that entries go in before, between and behind others.
