@@ -63,11 +63,15 @@ fn layout(shape: Shape) -> (usize, usize) {
 }
 
 impl Board {
-    /// A board on which nothing earns or costs anything and nothing leads anywhere. Rows are kept as lists of up to
-    /// `list_width` successors, or in full.
-    pub(crate) fn new(shape: Shape, list_width: Option<usize>) -> Result<Self> {
-        let (steps, (padded, blocks)) = (shape.horizon(), layout(shape));
-        Ok(Self {
+    /// A board with these signals, [g_r, g_c] of each (step, pair), on which nothing leads anywhere. Rows are kept as
+    /// lists of up to `list_width` successors, or in full.
+    pub(crate) fn new(
+        shape: Shape,
+        list_width: Option<usize>,
+        signals: impl Fn(usize, usize) -> [f64; 2],
+    ) -> Result<Self> {
+        let ([steps, _, actions], (padded, blocks)) = (shape.sizes(), layout(shape));
+        let mut board = Self {
             shape,
             padded,
             blocks,
@@ -75,7 +79,14 @@ impl Board {
             cost: zeros("costs [H, A, S]", steps * blocks)?,
             kernel: RowBlocks::new((steps - 1) * blocks, shape.num_states(), list_width)?,
             positive_costs: 0,
-        })
+        };
+        for step in 0..steps {
+            for pair in 0..shape.pairs() {
+                let [reward, cost] = signals(step, pair);
+                board.set_signals(step, pair / actions, pair % actions, reward, cost);
+            }
+        }
+        Ok(board)
     }
 
     /// H, |S|, |A|.
@@ -269,7 +280,6 @@ trait Choices: Copy {
     /// Writes the values of a step's states for each of N signals; the quality of (s, a) stands at a padded + s.
     fn choose<const N: usize>(
         &self,
-        shape: Shape,
         step: usize,
         padded: usize,
         qualities: [&[f64]; N],
@@ -282,13 +292,12 @@ impl Choices for &MarkovPolicy {
     #[inline(always)]
     fn choose<const N: usize>(
         &self,
-        shape: Shape,
         step: usize,
         padded: usize,
         qualities: [&[f64]; N],
         values: [&mut [f64]; N],
     ) {
-        let (rows, num_actions) = (self.step(step), shape.num_actions());
+        let (rows, num_actions) = (self.step(step), self.shape().num_actions());
         match num_actions {
             2 => weigh::<2, N>(num_actions, rows, padded, qualities, values),
             3 => weigh::<3, N>(num_actions, rows, padded, qualities, values),
@@ -328,14 +337,13 @@ impl Choices for &[u32] {
     #[inline(always)]
     fn choose<const N: usize>(
         &self,
-        shape: Shape,
         step: usize,
         padded: usize,
         qualities: [&[f64]; N],
         values: [&mut [f64]; N],
     ) {
-        let states = shape.num_states();
-        let actions = &self[step * states..][..values[0].len()];
+        let states = values[0].len();
+        let actions = &self[step * states..][..states];
         for (state, &action) in actions.iter().enumerate() {
             let slot = action as usize * padded + state;
             for signal in 0..N {
@@ -378,7 +386,7 @@ impl<C: Choices, const P: usize, const N: usize, const S: usize> Job for Recursi
                 }
                 let qualities = qualities.each_ref().map(|own| flat(own));
                 let values = values.each_mut().map(|own| &mut flat_mut(own)[..states]);
-                policy.choose(board.shape, step, padded, qualities, values);
+                policy.choose(step, padded, qualities, values);
             }
         }
     }

@@ -76,23 +76,14 @@ impl Evaluator {
         signal: &G,
         kernel: &K,
     ) -> &[f64] {
-        let (expected, values) = (&mut self.expected[..], &mut self.values);
-        macro_rules! run_for {
-            ($states:expr) => {
-                vectorised(Recursion::<G, K, { $states }> {
-                    policy,
-                    signal,
-                    kernel,
-                    expected,
-                    values,
-                })
-            };
-        }
-        if K::ASKED_OFTEN {
-            with_small_constant!(policy.shape().num_states(), S => run_for!(S));
-        } else {
-            run_for!(0);
-        }
+        let states = policy.shape().num_states();
+        with_small_constant!(if K::ASKED_OFTEN, states, S => vectorised(Recursion::<G, K, S> {
+            policy,
+            signal,
+            kernel,
+            expected: &mut self.expected,
+            values: &mut self.values,
+        }));
         self.values.step(0)
     }
 }

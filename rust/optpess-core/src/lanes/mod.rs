@@ -38,8 +38,17 @@ pub(crate) fn flat_mut(lanes: &mut [Lanes]) -> &mut [f64] {
 
 const _: () = assert!(size_of::<Lanes>() == LANES * size_of::<f64>());
 
-/// Runs `$body` with the constant `$N` set to `$number` where that is small, else to 0.
+/// Runs `$body` with the constant `$N` set to `$number` where that is small, else to 0; with `if`, only where that is
+/// worth compiling it so often.
 macro_rules! with_small_constant {
+    (if $worth:expr, $number:expr, $N:ident => $body:expr) => {
+        if $worth {
+            with_small_constant!($number, $N => $body)
+        } else {
+            const $N: usize = 0;
+            $body
+        }
+    };
     ($number:expr, $N:ident => $body:expr) => {
         with_small_constant!(@arms $number, $N => $body; 1 2 3 4 5 6 7 8 9 10 11 12 16 20)
     };

@@ -30,13 +30,9 @@ pub(crate) fn board_of<R: StepSignal, C: StepSignal>(
     parts: &Tradeoff<'_, R, C, EmpiricalKernel>,
 ) -> Result<Board> {
     let (shape, kernel) = (parts.shape, parts.kernel);
-    let mut board = Board::new(shape, kernel.list_width())?;
-    for row in 0..shape.triples() {
-        let (step, pair) = (row / shape.pairs(), row % shape.pairs());
-        let (state, action) = (pair / shape.num_actions(), pair % shape.num_actions());
-        let (reward, cost) = (parts.reward.at(step, pair), parts.cost.at(step, pair));
-        board.set_signals(step, state, action, reward, cost);
-    }
+    let mut board = Board::new(shape, kernel.list_width(), |step, pair| {
+        [parts.reward.at(step, pair), parts.cost.at(step, pair)]
+    })?;
     set_rows(&mut board, kernel)?;
     Ok(board)
 }

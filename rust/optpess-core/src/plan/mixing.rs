@@ -61,23 +61,14 @@ impl Mixer {
         for arrivals in &mut self.arrivals {
             arrivals[0].copy_from_slice(initial.data());
         }
-        let weights = [1.0 - weight_above, weight_above];
-        macro_rules! run_for {
-            ($states:expr) => {
-                vectorised(Mix::<K, { $states }> {
-                    mixer: self,
-                    ends,
-                    weights,
-                    completion,
-                    mixed,
-                })
-            };
-        }
-        if K::ASKED_OFTEN {
-            with_small_constant!(mixed.shape().num_states(), S => run_for!(S));
-        } else {
-            run_for!(0);
-        }
+        let states = mixed.shape().num_states();
+        with_small_constant!(if K::ASKED_OFTEN, states, S => vectorised(Mix::<K, S> {
+            mixer: self,
+            ends,
+            weights: [1.0 - weight_above, weight_above],
+            completion,
+            mixed,
+        }));
     }
 }
 

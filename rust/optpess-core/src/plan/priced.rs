@@ -47,12 +47,7 @@ impl PricedPlanner {
         kernel: &EmpiricalKernel,
     ) -> Result<Self> {
         let list_width = kernel.list_width();
-        let mut board = Board::new(shape, list_width)?;
-        for row in 0..shape.triples() {
-            let (step, pair) = (row / shape.pairs(), row % shape.pairs());
-            let (state, action) = (pair / shape.num_actions(), pair % shape.num_actions());
-            board.set_signals(step, state, action, reward, cost);
-        }
+        let board = Board::new(shape, list_width, |_, _| [reward, cost])?;
         let places = shape.horizon() * board.padded_states();
         Ok(Self {
             shape,

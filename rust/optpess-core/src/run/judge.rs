@@ -23,16 +23,14 @@ impl Evaluator {
         if shape.num_states() > MOST_STATES_IN_FULL {
             return Ok(Self::OnModel(PairEvaluator::new(shape)?));
         }
-        let mut board = Board::new(shape, None)?;
-        for step in 0..shape.horizon() {
+        let (reward, cost) = (model.reward(), &model.costs()[0]);
+        let mut board = Board::new(shape, None, |step, pair| {
+            [reward.at(step, pair), cost.at(step, pair)]
+        })?;
+        for step in 0..shape.horizon() - 1 {
             for pair in 0..shape.pairs() {
                 let (state, action) = (pair / shape.num_actions(), pair % shape.num_actions());
-                let (reward, cost) = (model.reward(), &model.costs()[0]);
-                let signals = (reward.at(step, pair), cost.at(step, pair));
-                board.set_signals(step, state, action, signals.0, signals.1);
-                if step + 1 < shape.horizon() {
-                    board.set_row(step, state, action, kernel.successors(step, pair));
-                }
+                board.set_row(step, state, action, kernel.successors(step, pair));
             }
         }
         Ok(Self::OnBoard(board, BoardWork::new(shape, 2)?))

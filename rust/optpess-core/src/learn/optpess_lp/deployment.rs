@@ -103,12 +103,9 @@ impl OptPessLp {
 
     /// Makes the candidate the policy that is played; its version.
     fn put_into_play(&mut self) -> u64 {
-        let again = match self.last {
-            Some(last) if last.source == PolicySource::PessimisticSet => {
-                self.candidate.has_entries_of(&self.planned)
-            }
-            _ => false,
-        };
+        let planned_last = |last: Deployment| last.source == PolicySource::PessimisticSet;
+        let again =
+            self.last.is_some_and(planned_last) && self.candidate.has_entries_of(&self.planned);
         std::mem::swap(&mut self.candidate, &mut self.planned);
         let last_version = self.last.map(|last| last.version);
         last_version.map_or(0, |version| version + u64::from(!again))
