@@ -1,7 +1,7 @@
 """OptPess-LP while it plays pi0, compiled by numba; the rules are those of `peer_numba.py`.
 
 Such a peer needs the rows of pi0 alone: it keeps no others, and judges pi0 once. `run` follows the
-algorithm box and evaluates pi0 at every episode. `run_watched` is given the bound that ours uses
+algorithm box and evaluates pi0 at every episode. `run_watched` is given the bounds that ours uses
 (`gate_watch.rs`): it evaluates, and renews averages, only when the gate can have opened. The promise is
 about the first; the second tells how much of the ratio is the bound and how much the code.
 """
@@ -132,8 +132,9 @@ def run_watched(
     signal, values, highest = np.zeros((H, S)), np.zeros((H + 1, S)), np.zeros(H + 1)
     true_r, true_c = value(P, r, actions, initial, work), value(P, c, actions, initial, work)
     pessimistic, total_r, total_c, slack, moved = 0.0, 0.0, 0.0, 0.0, 0.0
-    for _ in range(episodes):
-        if slack <= 0.0:
+    shut_before = min(episodes - 1, int((H * scale / gate) ** 2 * (1.0 - 1e-8)))  # costs are 0 or 1
+    for k in range(episodes):
+        if k >= shut_before and slack <= 0.0:
             renewed(sums, counts, P_hat, signal, scale)
             pessimistic = looked(P_hat, signal, sums[0], initial, values, highest)
             if pessimistic < gate:
@@ -146,7 +147,9 @@ def run_watched(
             sums[0, h, state] = before + 1.0
             sums[1, h, state] += np.random.random() < r[h, state, a]  # noqa: NPY002
             sums[2, h, state] += np.random.random() < c[h, state, a]  # noqa: NPY002
-            change += (fixed + signal[h, state] + highest[h + 1]) / before if before > 0.0 else math.inf
+            if k >= shut_before:
+                range_h = fixed + signal[h, state] + highest[h + 1]
+                change += range_h / before if before > 0.0 else math.inf
             if h + 1 < H:
                 after = drawn(P[h, state, a])
                 counts[h, state, after] += 1.0

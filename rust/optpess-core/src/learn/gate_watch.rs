@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::{Bonus, MAX_EPISODES};
 use crate::error::Result;
 use crate::estimate::Estimates;
 use crate::shape::Shape;
@@ -11,10 +12,14 @@ use crate::trajectory::Trajectory;
 /// Relative allowance for rounding in two evaluations, far above what they can lose.
 const ROUNDING: f64 = 1e-9;
 
-/// Bounds how far V^{pi0}(c underbar, P-hat) can have moved since it was last computed. While it cannot have
-/// crossed (tau + c0)/2 the gate is as it was, whatever the value is, and the value is not computed.
+/// Knows when V^{pi0}(c underbar, P-hat) cannot have crossed (tau + c0)/2 since it was last computed: the gate is then
+/// as it was, whatever the value is, and the value is not computed. Two bounds, the first for free, are used in turn.
 ///
-/// Formula: by the value-difference lemma an episode that adds one visit to the rows x_h, h < H, moves the
+/// From below: after k episodes no row has more than k visits, so c underbar >= x = b(k) + min(0, least cost ever
+/// observed) in every row that was visited and c underbar = b(0) in all others. By backward induction
+/// V_h >= min(b(0), (H - h) x) wherever x >= 0, so that the gate is shut while min(b(0), H x) > (tau + c0)/2.
+///
+/// By how far the value can have moved: by the value-difference lemma an episode that adds one visit to the rows x_h, h < H, moves the
 /// value of every (step, state) by at most sum_h |change of c underbar(x_h)| + |change of P-hat(x_h) V_{h+1}|,
 /// V being the values before it. With N >= 1 earlier visits c-hat moves by at most 2 C/(N+1), where C bounds
 /// the costs ever observed, the bonus by at most b/(2N) with b <= c underbar + C, and P-hat V by at most
@@ -22,6 +27,8 @@ const ROUNDING: f64 = 1e-9;
 /// Citation: \[Liu21\], Lemma D.2. Deviation: none; the decisions are those of Algorithm 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct GateWatch {
+    /// The bound from below keeps the gate shut after fewer episodes than this; None until the next look.
+    shut_before: Option<u64>,
     /// How far the value may still move; not positive if the next plan must look.
     slack: f64,
     /// Whether the gate was open at the last look.
@@ -32,23 +39,27 @@ pub(crate) struct GateWatch {
     highest: Vec<f64>, // [H + 1]
     /// The largest size of a cost ever observed.
     largest_cost: f64,
+    /// The least cost ever observed, or 0 if none was below.
+    least_cost: f64,
 }
 
 impl GateWatch {
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
+            shut_before: None,
             slack: 0.0,
             open: false,
             moved: 0.0,
             highest: zeros("highest values [H + 1]", shape.horizon() + 1)?,
             largest_cost: 0.0,
+            least_cost: 0.0,
         })
     }
 
-    /// Whether the gate is surely shut.
+    /// Whether the gate is surely shut after this many episodes.
     #[inline(always)]
-    pub(crate) fn is_shut(&self) -> bool {
-        self.is_sure() && !self.open
+    pub(crate) fn is_shut(&self, episodes: u64) -> bool {
+        self.shut_before.is_some_and(|end| episodes < end) || (self.is_sure() && !self.open)
     }
 
     /// Whether the gate is surely open.
@@ -72,12 +83,15 @@ impl GateWatch {
     /// against `midpoint`.
     pub(crate) fn looked(
         &mut self,
-        value: f64,
-        midpoint: f64,
+        (value, midpoint): (f64, f64),
         values: &StateValues,
         estimates: &Estimates,
+        bonus: &Bonus,
     ) {
         let shape = estimates.shape();
+        if self.shut_before.is_none() {
+            self.shut_before = Some(self.crossing(midpoint, shape.horizon(), bonus));
+        }
         self.moved = 0.0;
         self.open = value < midpoint;
         self.slack = (value - midpoint).abs() - ROUNDING * (1.0 + value.abs());
@@ -98,17 +112,56 @@ impl GateWatch {
         }
     }
 
-    /// An episode has been counted, and `cost` is c underbar as it was at the last look.
+    /// The least number of episodes after which the bound from below is not above the midpoint.
+    fn crossing(&self, midpoint: f64, horizon: usize, bonus: &Bonus) -> u64 {
+        let horizon = horizon as f64;
+        let above = midpoint + ROUNDING * (1.0 + midpoint - horizon * self.least_cost);
+        // An average of 2^32 numbers may lie below the least of them by (1 + 2^-53)^(2^32) - 1 < 1e-6 of it.
+        let least_average = (1.0 + 1e-6) * self.least_cost;
+        let is_above = |episodes: u64| {
+            let row = bonus.at(episodes as u32) + least_average;
+            (horizon * row).min(bonus.at(0)) > above
+        };
+        // The bonus falls with the visits, so the bound is above up to a point and not beyond.
+        let (mut first, mut end) = (0, MAX_EPISODES);
+        while first < end {
+            let middle = first + (end - first) / 2;
+            if is_above(middle) {
+                first = middle + 1;
+            } else {
+                end = middle;
+            }
+        }
+        first
+    }
+
+    /// A cost beyond all earlier ones was observed. That is rare, and what was found from below may not hold.
+    #[cold]
+    fn extend_range(&mut self, costs: &[f64]) {
+        for &cost in costs {
+            self.largest_cost = self.largest_cost.max(cost.abs());
+            self.least_cost = self.least_cost.min(cost);
+        }
+        self.shut_before = None;
+    }
+
+    /// An episode has been counted, the last of so many, and `cost` is c underbar as it was at the last look.
     #[inline(always)]
     pub(crate) fn seen<G: StepSignal>(
         &mut self,
+        episodes: u64,
         seen: &Trajectory,
         estimates: &Estimates,
         cost: &G,
     ) {
         let shape = estimates.shape();
-        for observed in &seen.costs[..shape.horizon()] {
-            self.largest_cost = self.largest_cost.max(observed.abs());
+        let costs = &seen.costs[..shape.horizon()];
+        let is_news = |&cost: &f64| cost < self.least_cost || cost > self.largest_cost;
+        if costs.iter().fold(false, |any, cost| any | is_news(cost)) {
+            self.extend_range(costs);
+        }
+        if self.shut_before.is_some_and(|end| episodes < end) {
+            return self.doubt(); // after the last of them someone looks
         }
         if !self.is_sure() {
             return;
@@ -126,5 +179,81 @@ impl GateWatch {
         }
         self.moved += change;
         self.slack -= change;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confidence::{ConfidenceRule, LearningTerms, PessimisticCost};
+    use crate::evaluate::Evaluator;
+    use crate::model::InitialDistribution;
+    use crate::policy::MarkovPolicy;
+
+    const EPISODES: u64 = 400;
+
+    /// Plays a coin's path with costs in [least, least + 1] and holds, after every episode, the value of the uniform
+    /// policy against the bound from below; how near they came, relative to the bound.
+    fn nearest(least: f64, factor: f64) -> f64 {
+        let shape = Shape::new(3, 2, 2).unwrap();
+        let rule = ConfidenceRule::scaled(factor).unwrap();
+        let bonus = LearningTerms::new(EPISODES, 0.1, rule)
+            .unwrap()
+            .bonus(shape);
+        let initial = InitialDistribution::new(2, vec![0.5, 0.5]).unwrap();
+        let policy = MarkovPolicy::uniform(shape).unwrap();
+        let mut estimates = Estimates::new(shape).unwrap();
+        let mut signal = PessimisticCost::new(shape, bonus.at(0)).unwrap();
+        let mut evaluator = Evaluator::new(shape).unwrap();
+        let (mut nearest, mut coin) = (f64::INFINITY, 1_u32);
+        let mut toss = |sides: u32| {
+            coin = coin.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (coin >> 16) % sides
+        };
+        for k in 1..=EPISODES {
+            let seen = Trajectory {
+                states: (0..3).map(|_| toss(2)).collect(),
+                actions: (0..3).map(|_| toss(2)).collect(),
+                rewards: vec![0.0; 3],
+                costs: (0..3).map(|_| least + f64::from(toss(5) == 0)).collect(),
+            };
+            let mut renew = |row: crate::estimate::ChangedRow<'_>| {
+                signal.update(row.step, row.pair, row.cost, bonus.at(row.visits));
+            };
+            estimates.update(&seen, &mut renew).unwrap();
+            let value = evaluator.evaluate(&policy, &signal, estimates.kernel(), &initial);
+            let row = bonus.at(k as u32) + least;
+            if row >= 0.0 {
+                let bound = (3.0 * row).min(bonus.at(0));
+                assert!(value >= bound, "{k}: {value} is below {bound}");
+                nearest = nearest.min(value / bound - 1.0);
+            }
+        }
+        nearest
+    }
+
+    #[test]
+    fn the_value_of_a_policy_stays_above_the_bound_from_below() {
+        assert!(nearest(0.0, 1.0) < 2.0);
+        assert!(nearest(-0.3, 0.5) < 2.0);
+        // A bonus so small that rows that were never visited matter.
+        assert!(nearest(0.0, 0.01).is_finite());
+    }
+
+    #[test]
+    fn the_gate_is_surely_shut_up_to_the_crossing_and_not_after_it() {
+        let shape = Shape::new(3, 2, 2).unwrap();
+        let bonus = LearningTerms::new(1_000_000, 0.1, ConfidenceRule::Theorem)
+            .unwrap()
+            .bonus(shape);
+        let mut watch = GateWatch::new(shape).unwrap();
+        let crossing = watch.crossing(1.0, 3, &bonus);
+        let bound = |k: u64| 3.0 * bonus.at(k as u32);
+        assert!(bound(crossing - 1) > 1.0 && bound(crossing) < 1.0 + 1e-8);
+        watch.extend_range(&[-0.1, 0.5]);
+        assert!(watch.crossing(1.0, 3, &bonus) < crossing);
+        assert_eq!(watch.crossing(2.0 * bonus.at(0), 3, &bonus), 0);
+        watch.extend_range(&[-1e9]);
+        assert_eq!(watch.crossing(1.0, 3, &bonus), 0);
     }
 }

@@ -174,8 +174,9 @@ impl OptPessLp {
             )),
             Knowledge::Margin(margin, _) => {
                 let values = self.evaluator.values();
+                let compared = (cost, margin.midpoint());
                 self.watch
-                    .looked(cost, margin.midpoint(), values, &self.estimates);
+                    .looked(compared, values, &self.estimates, &self.bonus);
                 Ok((
                     PolicySource::Baseline,
                     (PessimisticSet::assess(cost, margin), cost),
@@ -278,7 +279,10 @@ impl Learner for OptPessLp {
         self.turn.check_plan()?;
         let surely_shut = match &self.knowledge {
             Knowledge::Estimating(_) => Some(PolicySource::BaselineEstimation),
-            Knowledge::Margin(..) => self.watch.is_shut().then_some(PolicySource::Baseline),
+            Knowledge::Margin(..) => self
+                .watch
+                .is_shut(self.turn.observed())
+                .then_some(PolicySource::Baseline),
         };
         if let Some(source) = surely_shut {
             self.lazy = true;
@@ -314,12 +318,13 @@ impl Learner for OptPessLp {
     fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
         self.turn.check_observe()?;
         self.estimates.count(seen)?; // Alg. 1, line 7
+        self.turn.seen();
+        let episodes = self.turn.observed();
         self.watch
-            .seen(seen, &self.estimates, &self.pessimistic_cost);
+            .seen(episodes, seen, &self.estimates, &self.pessimistic_cost);
         if !self.lazy {
             self.renew_signals()?;
         }
-        self.turn.seen();
         if let Knowledge::Estimating(estimation) = &mut self.knowledge
             && let Some(margin) = estimation.observe(&seen.costs)?
         {
