@@ -30,7 +30,7 @@ impl TryFrom<Unchecked> for RowBlocks {
 
     fn try_from(Unchecked { num_states, stored }: Unchecked) -> std::result::Result<Self, String> {
         if let Stored::Listed { states, .. } = &stored {
-            let named = states.as_flattened().iter();
+            let named = states.iter().flat_map(|named| &named.0);
             if let Some(state) = named.max()
                 && *state as usize >= num_states
             {
@@ -43,13 +43,19 @@ impl TryFrom<Unchecked> for RowBlocks {
     }
 }
 
+/// The states that eight lists name at one place, each below |S|. As wide as addresses and on a cache line of their own:
+/// making wide ones of narrow ones takes longer than the sum they are for.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[repr(C, align(64))]
+struct Named([u64; LANES]);
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum Stored {
     Full(Vec<Lanes>), // [blocks, S']
     Listed {
         width: usize,
         lengths: Vec<u32>,         // [blocks], of the longest of the eight lists
-        states: Vec<[u32; LANES]>, // [blocks, width], each below |S|
+        states: Vec<Named>,        // [blocks, width]
         probabilities: Vec<Lanes>, // [blocks, width], 0 where a list has ended
     },
 }
@@ -104,7 +110,7 @@ impl RowBlocks {
                 let mut length = 0;
                 for (state, probability) in successors {
                     assert!(state < self.num_states);
-                    states[length][lane] = state as u32;
+                    states[length].0[lane] = state as u64;
                     probabilities[length].0[lane] = probability;
                     length += 1;
                 }
@@ -133,7 +139,7 @@ impl RowBlocks {
     /// One row as pairs (successor, probability).
     #[inline(always)]
     pub(crate) fn row(&self, block: usize, lane: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let (full, states, listed): (&[Lanes], &[[u32; LANES]], &[Lanes]) = match &self.stored {
+        let (full, states, listed): (&[Lanes], &[Named], &[Lanes]) = match &self.stored {
             Stored::Full(columns) => (
                 &columns[block * self.num_states..][..self.num_states],
                 &[],
@@ -155,7 +161,7 @@ impl RowBlocks {
         };
         let full = full.iter().map(move |column| column.0[lane]).enumerate();
         let listed = states.iter().zip(listed);
-        let listed = listed.map(move |(state, p)| (state[lane] as usize, p.0[lane]));
+        let listed = listed.map(move |(state, p)| (state.0[lane] as usize, p.0[lane]));
         full.chain(listed)
     }
 
@@ -202,7 +208,7 @@ impl RowBlocks {
                     let mut sums = [0.0; LANES];
                     for (state, probability) in entries {
                         for lane in 0..LANES {
-                            let state = state[lane] as usize;
+                            let state = state.0[lane] as usize;
                             // SAFETY: every entry of `states` is below `num_states`: it is 0 from `new`, or `set` has
                             // asserted it, or `try_from` has checked it; no one else writes `states`. And there are at
                             // least `num_states` values, by the assertion above.
