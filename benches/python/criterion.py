@@ -13,8 +13,7 @@ import json
 import os
 from pathlib import Path
 
-from harness import RECORD, ROOT, facts, listed, write
-from speed import duration
+from harness import RECORD, ROOT, duration, facts, listed, write
 
 MEASURED = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "criterion"
 LOOPS = ("update", "bonus", "evaluation", "induction", "parametric-cold", "parametric-warm", "judging")

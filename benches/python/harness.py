@@ -10,7 +10,17 @@ from typing import Any
 
 from evaluate import RECORD, facts
 
-__all__ = ["RECORD", "ROOT", "Turn", "facts", "in_turns", "listed", "wall_in_turns", "write"]
+__all__ = [
+    "RECORD",
+    "ROOT",
+    "Turn",
+    "duration",
+    "facts",
+    "in_turns",
+    "listed",
+    "wall_in_turns",
+    "write",
+]
 
 ROOT = RECORD.parent.parent
 Turn = tuple[Callable[[], Any], int]  # a call, and how many episodes it plays
@@ -35,6 +45,15 @@ def in_turns(
 def wall_in_turns(turns: dict[str, Turn], rounds: int) -> dict[str, float]:
     """As `in_turns`, by the wall clock: for what takes several threads."""
     return in_turns(turns, rounds, time.perf_counter)
+
+
+def duration(nanoseconds: float | None) -> str:
+    if nanoseconds is None:
+        return ""
+    for unit, size in (("ms", 1e6), ("us", 1e3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds:.0f} ns"
 
 
 def listed(machine: dict[str, object]) -> str:

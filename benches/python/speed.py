@@ -20,7 +20,7 @@ from typing import Any
 
 import roof
 import rows
-from harness import RECORD, facts, listed, write
+from harness import RECORD, duration, facts, listed, write
 from problems import EPISODES, SPARSE, TINY
 from rows import Row
 
@@ -47,15 +47,6 @@ def makers(peaks: dict[str, Any] | None, rounds: int) -> dict[str, Maker]:
         "billion": rows.billion,
         "import": lambda: rows.imports(2 * rounds),
     }
-
-
-def duration(nanoseconds: float | None) -> str:
-    if nanoseconds is None:
-        return ""
-    for unit, size in (("ms", 1e6), ("us", 1e3)):
-        if nanoseconds >= size:
-            return f"{nanoseconds / size:.3g} {unit}"
-    return f"{nanoseconds:.0f} ns"
 
 
 def factor(ratio: float | None) -> str:
