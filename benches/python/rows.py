@@ -18,6 +18,7 @@ import peer_numba_baseline
 import peer_numba_sparse
 import peer_numpy
 import problems
+import processes
 from harness import ROOT, Turn, in_turns, wall_in_turns
 from problems import DELTA, EPISODES, REPLICATES, SPARSE, TINY, Problem, Size
 from roof import roof
@@ -311,6 +312,7 @@ def threads(rounds: int) -> Row:
 
     times = wall_in_turns({"one": (lambda: run(1), played), "two": (lambda: run(2), played)}, rounds)
     same = "identical" if answers[1] == answers[2] else "DIFFERENT"
+    at_most = processes.ratio(rounds)
     return Row(
         work=f"two threads against one, {REPLICATES} replicates of PrimalDual {TINY}, wall time",
         peer="ours, one thread",
@@ -318,7 +320,8 @@ def threads(rounds: int) -> Row:
         peer_ns=times["one"],
         ratio=times["one"] / times["two"],
         bar=THREADS_BAR,
-        agreement=f"{same}; {os.cpu_count()} cores",
+        agreement=f"{same}; {os.cpu_count()} cores; two processes instead of threads: {at_most:.2f}",
+        details={"two_processes": at_most},
     )
 
 
