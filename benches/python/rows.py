@@ -236,6 +236,8 @@ def past_gate(name: str, rounds: int) -> Row:
         f"values {worst:.0e} apart in {few} replayed; "
         f"on pi0: ours {int(traced.baseline_episodes[0])}, theirs {on_baseline}"
     )
+    slower = (way for way in peer_highs.WAYS if way != fastest)
+    agreement += "; " + ", ".join(f"{way}: {times[way] / times['ours']:.0f}" for way in slower)
     row = compared(f"OptPess-LP past its gate, {name}", fastest, times, HIGHS_BARS[name], agreement)
     row.peer = f"highspy, {fastest}"
     return row
