@@ -65,7 +65,7 @@ wheel-test: $(READY) ## build a wheel, test it alone in an empty environment (3 
 docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
 	$(PYTEST) -q tests/python/docs
 
-bench: build peers ## the table of ratios: learners against numba, NumPy, JAX, HiGHS (4 min / 2 min)
+bench: build peers ## the table of ratios: learners against numba, NumPy, JAX, HiGHS (6 min / 3 min)
 	$(BIN)/python benches/python/speed.py $(BENCH_ARGS)
 
 bench-rust: build ## criterion: every inner loop and one episode of each algorithm, by size (10 min)

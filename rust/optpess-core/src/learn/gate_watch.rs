@@ -12,19 +12,21 @@ use crate::trajectory::Trajectory;
 /// Relative allowance for rounding in two evaluations, far above what they can lose.
 const ROUNDING: f64 = 1e-9;
 
-/// Knows when V^{pi0}(c underbar, P-hat) cannot have crossed (tau + c0)/2 since it was last computed: the gate is then
-/// as it was, whatever the value is, and the value is not computed. Two bounds, the first for free, are used in turn.
+/// Knows when V^{pi0}(c underbar, P-hat) cannot have crossed (tau + c0)/2 since it was last computed: the gate is then as
+/// it was, whatever the value is, and the value is not computed.
 ///
-/// From below: after k episodes no row has more than k visits, so c underbar >= x = b(k) + min(0, least cost ever
-/// observed) in every row that was visited and c underbar = b(0) in all others. By backward induction
-/// V_h >= min(b(0), (H - h) x) wherever x >= 0, so that the gate is shut while min(b(0), H x) > (tau + c0)/2.
+/// Formula, first bound, for the long time before the gate can open: after k episodes no row has more than k visits, so
+/// c underbar >= y = b(k) + min(0, least cost ever observed) in every row that was visited, and c underbar = b(0) in all
+/// others. By backward induction V_h >= min(b(0), (H - h) y), h = 0, 1, ..., wherever y >= 0. So the gate is shut while
+/// min(b(0), H y) > (tau + c0)/2.
 ///
-/// By how far the value can have moved: by the value-difference lemma an episode that adds one visit to the rows x_h, h < H, moves the
-/// value of every (step, state) by at most sum_h |change of c underbar(x_h)| + |change of P-hat(x_h) V_{h+1}|,
-/// V being the values before it. With N >= 1 earlier visits c-hat moves by at most 2 C/(N+1), where C bounds
-/// the costs ever observed, the bonus by at most b/(2N) with b <= c underbar + C, and P-hat V by at most
+/// Formula, second bound, from then on: by the value-difference lemma an episode that adds one visit to the rows x_h,
+/// h < H, moves the value of every (step, state) by at most sum_h |change of c underbar(x_h)| + |change of
+/// P-hat(x_h) V_{h+1}|, V being the values before it. With N >= 1 earlier visits c-hat moves by at most 2 C/(N+1), where C
+/// bounds the costs ever observed, the bonus by at most b/(2N) with b <= c underbar + C, and P-hat V by at most
 /// (max V - min V)/(N+1), over states seen before: P-hat leads to no others.
-/// Citation: \[Liu21\], Lemma D.2. Deviation: none; the decisions are those of Algorithm 1.
+///
+/// Citation: \[Liu21\], Lemma D.2, for the second. Deviation: none; the decisions are those of Algorithm 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct GateWatch {
     /// The bound from below keeps the gate shut after fewer episodes than this; None until the next look.
