@@ -172,6 +172,14 @@ impl Case {
         self.lp(ConfidenceRule::scaled(OPEN).expect("a positive factor"))
     }
 
+    /// OptPess-LP with a bonus so small that it cannot keep the gate shut, whatever the size: H b = (tau - c0)/4.
+    pub fn open_at_once_lp(&self) -> OptPessLp {
+        let shape = self.model.shape();
+        let theorem = terms(ConfidenceRule::Theorem).bonus(shape).at(0);
+        let factor = self.margin.gap() / (4.0 * shape.horizon() as f64 * theorem);
+        self.lp(ConfidenceRule::scaled(factor).expect("a positive factor"))
+    }
+
     fn lp(&self, rule: ConfidenceRule) -> OptPessLp {
         let baseline = SafeBaseline::new(self.safe.clone(), self.margin).expect("known cost");
         OptPessLp::new(self.model.initial().clone(), baseline, terms(rule)).expect("it fits")
