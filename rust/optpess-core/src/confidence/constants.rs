@@ -1,6 +1,6 @@
 //! The paper's constants: one function, one equation each. The paper counts episodes from k = 1.
 
-use crate::confidence::SafetyMargin;
+use crate::confidence::{SafetyMargin, first_where};
 use crate::shape::Shape;
 
 /// Z, the logarithmic factor of every confidence radius.
@@ -133,23 +133,9 @@ pub fn tightening_horizon(
 ) -> Option<u64> {
     let delta = tightening_delta(shape, failure_probability);
     let small_enough = |k| constraint_tightening(k, shape, delta) <= margin.gap() / 2.0;
-    let mut high = 1_u64;
-    while !small_enough(high) {
-        if high >= 1 << 62 {
-            return None;
-        }
-        high *= 2;
-    }
-    let mut low = high / 2; // 0, or too small an episode number
-    while low + 1 < high {
-        let middle = low + (high - low) / 2;
-        if small_enough(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    Some(high)
+    let most = 1_u64 << 62;
+    let first = first_where(1..most + 1, small_enough);
+    (first <= most).then_some(first)
 }
 
 /// The bound on lambda^k for k >= C''.

@@ -2,12 +2,14 @@
 //! counts, and planning.
 
 pub mod constants;
+mod first;
 mod guarantee;
 mod margin;
 pub mod peers;
 mod rule;
 mod signals;
 
+pub(crate) use first::first_where;
 pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
 pub use peers::PeerRadii;

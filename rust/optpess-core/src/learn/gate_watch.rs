@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::{Bonus, MAX_EPISODES};
+use crate::confidence::{Bonus, MAX_EPISODES, first_where};
 use crate::error::Result;
 use crate::estimate::Estimates;
 use crate::shape::Shape;
@@ -61,7 +61,13 @@ impl GateWatch {
     /// Whether the gate is surely shut after this many episodes.
     #[inline(always)]
     pub(crate) fn is_shut(&self, episodes: u64) -> bool {
-        self.shut_before.is_some_and(|end| episodes < end) || (self.is_sure() && !self.open)
+        self.is_kept_shut(episodes) || (self.is_sure() && !self.open)
+    }
+
+    /// Whether the bound from below keeps the gate shut after this many episodes.
+    #[inline(always)]
+    fn is_kept_shut(&self, episodes: u64) -> bool {
+        self.shut_before.is_some_and(|end| episodes < end)
     }
 
     /// Whether the gate is surely open.
@@ -125,16 +131,7 @@ impl GateWatch {
             (horizon * row).min(bonus.at(0)) > above
         };
         // The bonus falls with the visits, so the bound is above up to a point and not beyond.
-        let (mut first, mut end) = (0, MAX_EPISODES);
-        while first < end {
-            let middle = first + (end - first) / 2;
-            if is_above(middle) {
-                first = middle + 1;
-            } else {
-                end = middle;
-            }
-        }
-        first
+        first_where(0..MAX_EPISODES, |episodes| !is_above(episodes))
     }
 
     /// A cost beyond all earlier ones was observed. That is rare, and what was found from below may not hold.
@@ -162,7 +159,7 @@ impl GateWatch {
         if costs.iter().fold(false, |any, cost| any | is_news(cost)) {
             self.extend_range(costs);
         }
-        if self.shut_before.is_some_and(|end| episodes < end) {
+        if self.is_kept_shut(episodes) {
             return self.doubt(); // after the last of them someone looks
         }
         if !self.is_sure() {

@@ -318,13 +318,13 @@ impl Learner for OptPessLp {
     fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
         self.turn.check_observe()?;
         self.estimates.count(seen)?; // Alg. 1, line 7
-        self.turn.seen();
-        let episodes = self.turn.observed();
+        let k = self.turn.k();
         self.watch
-            .seen(episodes, seen, &self.estimates, &self.pessimistic_cost);
+            .seen(k, seen, &self.estimates, &self.pessimistic_cost);
         if !self.lazy {
             self.renew_signals()?;
         }
+        self.turn.seen();
         if let Knowledge::Estimating(estimation) = &mut self.knowledge
             && let Some(margin) = estimation.observe(&seen.costs)?
         {

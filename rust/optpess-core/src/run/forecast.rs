@@ -1,5 +1,6 @@
 //! What a run will come to, before it is run: from expected counts instead of sampled ones.
 
+use crate::confidence::first_where;
 use crate::error::Result;
 use crate::evaluate::occupancy;
 use crate::learn::{Learner, OptPessLp};
@@ -31,21 +32,7 @@ pub fn gate_forecast(model: &ConstrainedMdp, learner: &OptPessLp) -> Result<Opti
         terms.sum()
     };
     let open = |episodes| pessimistic_cost(episodes) < margin.midpoint();
-    let last = learner.terms().num_episodes() - 1;
-    if !open(last) {
-        return Ok(None);
-    }
-    let (mut shut, mut opened) = (0, last);
-    if open(0) {
-        return Ok(Some(0));
-    }
-    while shut + 1 < opened {
-        let middle = shut + (opened - shut) / 2;
-        if open(middle) {
-            opened = middle;
-        } else {
-            shut = middle;
-        }
-    }
-    Ok(Some(opened))
+    let num_episodes = learner.terms().num_episodes();
+    let first = first_where(0..num_episodes, open);
+    Ok((first < num_episodes).then_some(first))
 }
