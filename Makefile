@@ -18,7 +18,7 @@ BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-calls bench-instructions bench-plots billion experiments comparison clean tools peers
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-calls bench-instructions bench-plots fingerprint billion experiments comparison clean tools peers
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -82,6 +82,9 @@ bench-instructions: $(READY) ## instructions an episode under callgrind; BENCH_A
 bench-plots: build peers ## cost an episode against S, A, H, successors and threads, as figures (3 min)
 	$(BIN)/python benches/python/scaling.py $(BENCH_ARGS)
 	$(BIN)/python benches/python/plots.py
+
+fingerprint: ## a hash of every bit of some 50 cases, to compare two commits (1 min / 10 s)
+	@scripts/fingerprint
 
 billion: build ## 10^9 episodes of OptPess-PrimalDual on the pair (about 10 min)
 	$(BIN)/python experiments/billion.py $(BENCH_ARGS)

@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 use grid::{Case, Size};
 use optpess_core::learn::Learner;
-use optpess_core::run::{Control, Simulation, simulate};
+use optpess_core::run::{Control, EngineChoice, Simulation, simulate};
 
 /// Which algorithm, in which state.
 #[derive(Clone, Copy)]
@@ -116,6 +116,7 @@ fn play<L: Learner>(case: &Case, learner: &L, replicates: u64, episodes: u64) {
         episodes,
         trace: false,
         audit: false,
+        engine: EngineChoice::Auto,
     };
     let outcome = simulate(&case.model, learner, 0.0, &simulation, &Control::default());
     black_box(outcome.expect("a run that ends"));

@@ -16,6 +16,8 @@ use optpess_core::shape::{MAX_TRIPLES, Shape};
 use optpess_core::table::{Signal, zeros};
 use strum::VariantNames;
 
+use crate::net::refused_batch;
+
 /// Two steps, two states, one action.
 fn shape() -> Shape {
     Shape::new(2, 2, 1).unwrap()
@@ -56,6 +58,11 @@ fn refusals() -> Vec<(Error, &'static str, &'static str)> {
     let initial = InitialDistribution::new(2, vec![0.5, 0.5]).unwrap();
     let policy = MarkovPolicy::deterministic(shape(), &[0; 4]).unwrap();
     vec![
+        (
+            refused_batch(),
+            "NoSuchEngine",
+            "the engine Batch cannot be used here: this learner and problem have none",
+        ),
         (
             // Made at the border only: the core's constructors take flat data.
             Error::WrongRank {

@@ -10,7 +10,7 @@ use optpess_core::table::Signal;
 use serde::Deserialize;
 use toml::Value;
 
-use crate::problems::sparse_kernel;
+use crate::cases::sparse_kernel;
 
 /// A problem with everything that is known about it.
 pub struct Instance {

@@ -1,16 +1,20 @@
 //! Integration tests of the core crate, all in one binary.
 
 mod architecture;
+mod bits;
+mod cases;
 mod errors;
 mod extended;
 mod golden;
 mod instances;
 mod learning;
 mod lemmas;
+mod net;
 mod plain;
 mod planning;
 mod problems;
 mod properties;
 mod sampling;
 mod sources;
+mod sparse_rows;
 mod traces;

@@ -18,7 +18,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::{Distribution, StandardNormal};
 
-use crate::traces::Problem;
+use crate::cases::Problem;
 
 /// Counts and sums, and nothing else.
 struct Counts {

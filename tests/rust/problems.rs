@@ -7,6 +7,8 @@ use optpess_core::table::Signal;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+use crate::cases::sparse_kernel;
+
 /// The largest sizes that are tried.
 const MAX_HORIZON: usize = 8;
 const MAX_STATES: usize = 8;
@@ -46,30 +48,6 @@ impl Problem {
             self.dense(which)
         }
     }
-}
-
-/// Dense rows as a sparse kernel; entries that are zero are left out.
-pub fn sparse_kernel(states: usize, actions: usize, slices: Slices, data: &[f64]) -> Kernel {
-    let (mut offsets, mut successors, mut probabilities) = (vec![0], vec![], vec![]);
-    for row in data.chunks_exact(states) {
-        for (successor, &probability) in row.iter().enumerate() {
-            // A NaN in the ignored slice is kept.
-            if probability != 0.0 {
-                successors.push(successor as i64);
-                probabilities.push(probability);
-            }
-        }
-        offsets.push(successors.len() as i64);
-    }
-    Kernel::sparse(
-        states,
-        actions,
-        slices,
-        &offsets,
-        &successors,
-        probabilities,
-    )
-    .unwrap()
 }
 
 /// A shape of up to S, A, H = 8, 4, 8.

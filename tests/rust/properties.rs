@@ -11,7 +11,8 @@ use optpess_core::shape::Shape;
 use optpess_core::table::{Signal, StateValues};
 use proptest::prelude::*;
 
-use crate::problems::{Problem, kernel_rows, problems, shapes, sparse_kernel};
+use crate::cases::sparse_kernel;
+use crate::problems::{Problem, kernel_rows, problems, shapes};
 
 /// 256 problems a property; a failure is reported in full, so nothing is written beside the sources.
 fn settings() -> ProptestConfig {

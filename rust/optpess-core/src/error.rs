@@ -283,6 +283,14 @@ pub enum Error {
         /// K.
         num_episodes: u64,
     },
+    /// A run was to use an engine that does not exist for it.
+    #[error("the engine {engine} cannot be used here: {reason}")]
+    NoSuchEngine {
+        /// The engine.
+        engine: &'static str,
+        /// Why it cannot.
+        reason: &'static str,
+    },
     /// A run was stopped from outside.
     #[error("the run was stopped before its end")]
     Interrupted,

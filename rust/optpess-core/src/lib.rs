@@ -55,4 +55,4 @@ pub mod shape;
 pub mod simulate;
 pub mod table;
 pub mod trajectory;
-mod vectorised;
+pub mod vectorised;

@@ -1,6 +1,8 @@
 //! Owns the choice of instruction set at run time, so that one portable build uses the wide vectors
 //! of the machine it finds itself on. Refuses to change results: no fused multiply-add and no
-//! reordering of sums, so every path gives the same bits.
+//! reordering of sums, so every path gives the same bits. Tests can force each set ([`force`]).
+
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A computation to be compiled once for each instruction set. Implementations mark `run` as
 /// `#[inline(always)]`, so that the body (and what it inlines) is compiled inside the wrapper that
@@ -12,20 +14,88 @@ pub(crate) trait Job {
     fn run(self) -> Self::Output;
 }
 
+/// The instruction sets that jobs are compiled for, from the narrowest vectors to the widest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum InstructionSet {
+    /// What every processor of the architecture has.
+    Portable = 1,
+    /// 256-bit vectors of x86-64.
+    Avx2 = 2,
+    /// 512-bit vectors of x86-64: the parts F, VL and DQ.
+    Avx512 = 3,
+}
+
+/// The refusal to use an instruction set that this processor lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this processor lacks the instruction set {0:?}")]
+pub struct Unavailable(pub InstructionSet);
+
+/// The instruction set in use, as its number; 0 until it is detected. Only sets that this processor has are stored.
+static IN_USE: AtomicU8 = AtomicU8::new(0);
+
+/// The instruction sets of this processor, the narrowest first.
+#[must_use]
+pub fn available() -> &'static [InstructionSet] {
+    use InstructionSet::{Avx2, Avx512, Portable};
+    #[cfg(target_arch = "x86_64")]
+    {
+        if std::arch::is_x86_feature_detected!("avx2") {
+            return if std::arch::is_x86_feature_detected!("avx512f")
+                && std::arch::is_x86_feature_detected!("avx512vl")
+                && std::arch::is_x86_feature_detected!("avx512dq")
+            {
+                &[Portable, Avx2, Avx512]
+            } else {
+                &[Portable, Avx2]
+            };
+        }
+    }
+    &[Portable]
+}
+
+/// For tests: makes the whole process use one instruction set, or with None again the widest. Results have the same
+/// bits whichever it is, so computations in other threads are not disturbed. Refuses a set that this processor lacks.
+pub fn force(set: Option<InstructionSet>) -> Result<(), Unavailable> {
+    let number = match set {
+        None => 0,
+        Some(set) if available().contains(&set) => set as u8,
+        Some(set) => return Err(Unavailable(set)),
+    };
+    IN_USE.store(number, Ordering::Relaxed);
+    Ok(())
+}
+
+/// The number of the instruction set to use: the widest, unless another was forced.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+#[inline(always)]
+fn in_use() -> u8 {
+    match IN_USE.load(Ordering::Relaxed) {
+        0 => detect(),
+        number => number,
+    }
+}
+
+#[cold]
+fn detect() -> u8 {
+    let widest = available()[available().len() - 1] as u8;
+    // A set that was forced in the meantime stays.
+    let stored = IN_USE.compare_exchange(0, widest, Ordering::Relaxed, Ordering::Relaxed);
+    stored.map_or_else(|forced| forced, |_| widest)
+}
+
 /// Runs a job with the widest vectors this machine has.
 #[inline]
 pub(crate) fn vectorised<J: Job>(job: J) -> J::Output {
     #[cfg(target_arch = "x86_64")]
     {
-        if std::arch::is_x86_feature_detected!("avx512f")
-            && std::arch::is_x86_feature_detected!("avx512vl")
-            && std::arch::is_x86_feature_detected!("avx512dq")
-        {
-            // SAFETY: the features have just been detected on this processor.
+        let set = in_use();
+        if set == InstructionSet::Avx512 as u8 {
+            // SAFETY: `in_use` names only sets that were detected on this processor.
             return unsafe { with_avx512(job) };
         }
-        if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the feature has just been detected on this processor.
+        if set == InstructionSet::Avx2 as u8 {
+            // SAFETY: `in_use` names only sets that were detected on this processor.
             return unsafe { with_avx2(job) };
         }
     }
@@ -99,8 +169,8 @@ pub(crate) fn dot_two(x: &[f64], y: &[f64], z: &[f64]) -> (f64, f64) {
 #[inline]
 pub(crate) fn dot_rows(rows: &[f64], y: &[f64], out: &mut [f64]) {
     #[cfg(target_arch = "x86_64")]
-    if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the feature has just been detected on this processor.
+    if in_use() >= InstructionSet::Avx2 as u8 {
+        // SAFETY: `in_use` names only sets that were detected on this processor; every one from AVX2 on has it.
         unsafe { dot_rows_with_avx2(rows, y, out) };
         return;
     }
@@ -260,7 +330,21 @@ pub(crate) fn sum_and_signs(x: &[f64]) -> (f64, bool) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::*;
+
+    /// Calls `body` with each instruction set of this processor in use, one test at a time.
+    fn under_each_set(body: impl Fn()) {
+        static FORCING: Mutex<()> = Mutex::new(());
+        let forcing = FORCING.lock().unwrap_or_else(PoisonError::into_inner);
+        for &set in available() {
+            assert_eq!(force(Some(set)), Ok(()));
+            body();
+        }
+        assert_eq!(force(None), Ok(()));
+        drop(forcing);
+    }
 
     struct Dot<'a>(&'a [f64], &'a [f64]);
 
@@ -278,7 +362,7 @@ mod tests {
         for len in 0..70 {
             let x: Vec<f64> = (0..len).map(|i| 1.0 / f64::from(i + 3)).collect();
             let y: Vec<f64> = (0..len).map(|i| f64::from(i * i) * 0.37 - 1.0).collect();
-            assert_eq!(vectorised(Dot(&x, &y)), dot(&x, &y));
+            under_each_set(|| assert_eq!(vectorised(Dot(&x, &y)), dot(&x, &y)));
             assert_eq!(dot_two(&x, &y, &x), (dot(&x, &y), dot(&x, &x)));
         }
     }
@@ -290,13 +374,35 @@ mod tests {
             let y: Vec<f64> = (0..len).map(|i| 1.0 / f64::from(i + 3)).collect();
             for num_rows in 0..10 {
                 let rows: Vec<f64> = (0..len * num_rows).map(|i| f64::from(i).sin()).collect();
-                let mut out = vec![0.0; num_rows as usize];
-                dot_rows(&rows, &y, &mut out);
-                for (found, row) in out.iter().zip(rows.chunks_exact(y.len())) {
-                    assert_eq!(*found, dot(row, &y));
-                }
+                under_each_set(|| {
+                    let mut out = vec![0.0; num_rows as usize];
+                    dot_rows(&rows, &y, &mut out);
+                    for (found, row) in out.iter().zip(rows.chunks_exact(y.len())) {
+                        assert_eq!(*found, dot(row, &y));
+                    }
+                });
             }
         }
+    }
+
+    #[test]
+    fn a_set_that_the_processor_lacks_is_refused() {
+        use InstructionSet::{Avx2, Avx512, Portable};
+        for set in [Portable, Avx2, Avx512] {
+            let found = force(Some(set));
+            let expected = available().contains(&set);
+            assert_eq!(
+                found,
+                if expected {
+                    Ok(())
+                } else {
+                    Err(Unavailable(set))
+                }
+            );
+        }
+        assert_eq!(force(None), Ok(()));
+        // Other tests may force another set meanwhile, but never one that is lacking.
+        assert!(available().iter().any(|&set| set as u8 == in_use()));
     }
 
     #[test]

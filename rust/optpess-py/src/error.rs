@@ -31,7 +31,8 @@ pub fn to_python(error: &Error) -> PyErr {
         | Error::SuccessorOutOfRange { .. }
         | Error::SuccessorsNotIncreasing { .. }
         | Error::MalformedOffsets { .. }
-        | Error::NothingGiven { .. } => exceptions::InvalidInputError::new_err(message),
+        | Error::NothingGiven { .. }
+        | Error::NoSuchEngine { .. } => exceptions::InvalidInputError::new_err(message),
         Error::NoSafetyMargin { .. } => exceptions::NoSafetyMarginError::new_err(message),
         Error::OutOfTurn { .. } | Error::EpisodesExhausted { .. } => {
             exceptions::ProtocolError::new_err(message)

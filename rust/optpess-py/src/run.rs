@@ -7,7 +7,9 @@ use std::time::Duration;
 use optpess_core::confidence::{SafetyMargin, constants};
 use optpess_core::error::Result;
 use optpess_core::record::record_points;
-use optpess_core::run::{Audit, Check, Control, Outcome, Simulation, episodes_left, simulate};
+use optpess_core::run::{
+    Audit, Check, Control, EngineChoice, Outcome, Simulation, episodes_left, simulate,
+};
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -51,6 +53,7 @@ pub fn simulate_learner<'py>(
         episodes,
         trace,
         audit,
+        engine: EngineChoice::Auto,
     };
     let progress = progress.map(Bound::unbind);
     let outcomes = watched(

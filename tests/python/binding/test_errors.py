@@ -101,7 +101,7 @@ TABLE = {
 
 # Kinds that no input can provoke: only a fault of the library or of a solver does, or Ctrl-C, which is a
 # KeyboardInterrupt as everywhere in Python.
-UNPROVOKED = {"NumericalTrouble", "CertificateFailed", "Interrupted"}
+UNPROVOKED = {"NumericalTrouble", "CertificateFailed", "Interrupted", "NoSuchEngine"}
 
 CLASSES = {name: getattr(exceptions, name) for name in exceptions.__all__ if name != "OptPessError"}
 ALSO = {

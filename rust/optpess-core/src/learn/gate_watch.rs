@@ -183,6 +183,13 @@ impl GateWatch {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use proptest::prelude::*;
+    use proptest::test_runner::TestRunner;
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
     use super::*;
     use crate::confidence::{ConfidenceRule, LearningTerms, PessimisticCost};
     use crate::evaluate::Evaluator;
@@ -254,5 +261,150 @@ mod tests {
         assert_eq!(watch.crossing(2.0 * bonus.at(0), 3, &bonus), 0);
         watch.extend_range(&[-1e9]);
         assert_eq!(watch.crossing(1.0, 3, &bonus), 0);
+    }
+
+    /// A run in which the pessimistic cost of a policy wanders around the midpoint.
+    #[derive(Debug, Clone)]
+    struct Wandering {
+        sizes: [usize; 3],
+        factor: f64,
+        /// The midpoint, and the centre and half width of the costs, before and after half of the episodes; in units
+        /// of b(0).
+        midpoint: f64,
+        centres: [f64; 2],
+        width: f64,
+        /// Whether signals are brought up to date after every episode, as past the gate, or at looks only.
+        eager: bool,
+        seed: u64,
+    }
+
+    fn wandering() -> impl Strategy<Value = Wandering> {
+        let sizes = [1..4_usize, 1..4, 1..3];
+        let centre = || prop_oneof![Just(0.0), -0.4..1.0_f64];
+        (
+            sizes,
+            0.001..1.0_f64,
+            0.05..1.5_f64,
+            [centre(), centre()],
+            prop_oneof![Just(0.0), 0.0..1.0_f64],
+            any::<bool>(),
+            any::<u64>(),
+        )
+            .prop_map(
+                |(sizes, factor, midpoint, centres, width, eager, seed)| Wandering {
+                    sizes,
+                    factor,
+                    midpoint,
+                    centres,
+                    width,
+                    eager,
+                    seed,
+                },
+            )
+    }
+
+    /// How often the watch was sure, by either bound, and how often the value crossed the midpoint.
+    #[derive(Debug, Default)]
+    struct Tally {
+        by_first: u32,
+        by_second: u32,
+        crossings: u32,
+    }
+
+    impl Wandering {
+        /// Evaluates the policy at every episode, whatever the watch says, and holds both bounds against it.
+        fn check(&self, tally: &mut Tally) -> std::result::Result<(), TestCaseError> {
+            let [horizon, states, actions] = self.sizes;
+            let shape = Shape::new(horizon, states, actions).unwrap();
+            let mut generator = ChaCha8Rng::seed_from_u64(self.seed);
+            let rule = ConfidenceRule::scaled(self.factor).unwrap();
+            let terms = LearningTerms::new(EPISODES, 0.1, rule).unwrap();
+            let bonus = terms.bonus(shape);
+            let initial = InitialDistribution::new(states, vec![1.0 / states as f64; states]);
+            let initial = initial.unwrap();
+            let actions_taken: Vec<u32> = (0..horizon * states)
+                .map(|_| generator.random_range(0..actions as u32))
+                .collect();
+            let policies = [
+                MarkovPolicy::uniform(shape).unwrap(),
+                MarkovPolicy::deterministic(shape, &actions_taken).unwrap(),
+            ];
+            let policy = &policies[usize::from(generator.random::<bool>())];
+            let midpoint = self.midpoint * bonus.at(0);
+            let mut estimates = Estimates::new(shape).unwrap();
+            let mut current = PessimisticCost::new(shape, bonus.at(0)).unwrap();
+            let mut told = current.clone();
+            let mut evaluator = Evaluator::new(shape).unwrap();
+            let mut watch = GateWatch::new(shape).unwrap();
+            let mut looked_at: Vec<f64> = vec![];
+            let mut was_open = None;
+            for k in 0..EPISODES {
+                let value = evaluator.evaluate(policy, &current, estimates.kernel(), &initial);
+                let values = evaluator.values();
+                let everywhere = || (0..horizon).flat_map(|step| values.step(step)).copied();
+                let open = value < midpoint;
+                tally.crossings += u32::from(was_open.is_some_and(|before| before != open));
+                was_open = Some(open);
+                if watch.is_shut(k) || watch.is_open() {
+                    prop_assert_eq!(watch.is_open(), open, "{}: {} {}", k, value, midpoint);
+                    prop_assert_eq!(watch.is_shut(k), !open);
+                    if watch.is_kept_shut(k) {
+                        tally.by_first += 1;
+                    } else {
+                        tally.by_second += 1;
+                        for (before, now) in looked_at.iter().zip(everywhere()) {
+                            let allowed = watch.moved + ROUNDING * (1.0 + now.abs());
+                            let moved = (now - before).abs();
+                            prop_assert!(moved <= allowed, "{}: {} > {}", k, moved, allowed);
+                        }
+                    }
+                } else {
+                    watch.looked((value, midpoint), values, &estimates, &bonus);
+                    looked_at = everywhere().collect();
+                    told = current.clone();
+                }
+                let centre = self.centres[usize::from(2 * k > EPISODES)] * bonus.at(0);
+                let width = self.width * bonus.at(0);
+                let mut draw = |count: usize| generator.random_range(0..count as u32);
+                let seen = Trajectory {
+                    states: (0..horizon).map(|_| draw(states)).collect(),
+                    actions: (0..horizon).map(|_| draw(actions)).collect(),
+                    rewards: vec![0.0; horizon],
+                    costs: (0..horizon)
+                        .map(|_| centre + width * (2.0 * generator.random::<f64>() - 1.0))
+                        .collect(),
+                };
+                let mut renew = |row: crate::estimate::ChangedRow<'_>| {
+                    current.update(row.step, row.pair, row.cost, bonus.at(row.visits));
+                };
+                estimates.update(&seen, &mut renew).unwrap();
+                watch.seen(k + 1, &seen, &estimates, &told);
+                if self.eager {
+                    told = current.clone();
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn neither_bound_rules_out_a_crossing_that_happened() {
+        let tally = RefCell::new(Tally::default());
+        let config = ProptestConfig {
+            failure_persistence: None,
+            ..ProptestConfig::with_cases(2000)
+        };
+        let mut runner = TestRunner::new(config);
+        let held = runner.run(&wandering(), |run| run.check(&mut tally.borrow_mut()));
+        assert!(held.is_ok(), "{}", held.unwrap_err());
+        // Of 800,000 episodes.
+        let Tally {
+            by_first,
+            by_second,
+            crossings,
+        } = tally.into_inner();
+        assert!(by_first > 10_000, "{by_first}");
+        assert!(by_second > 10_000, "{by_second}");
+        assert!(crossings > 1000, "{crossings}");
     }
 }

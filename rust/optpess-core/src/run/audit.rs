@@ -9,7 +9,7 @@ use crate::confidence::constants::{
 use crate::learn::{Deployment, Learner, PolicySource};
 use crate::model::ConstrainedMdp;
 use crate::record::{CompensatedSum, TrueValues};
-use crate::run::episode_loop::Observer;
+use crate::run::episode_loop::{Observer, Trace};
 use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
 
@@ -267,8 +267,17 @@ impl<L: Learner> Observer<L> for Auditor<'_> {
     }
 }
 
-impl<L: Learner, A: Observer<L>, B: Observer<L>> Observer<L> for (&mut A, &mut B) {
-    const READS_FIGURES: bool = A::READS_FIGURES || B::READS_FIGURES;
+/// Whoever needs a run through the learner's full verb: an audit, or whoever forced it.
+#[derive(Debug)]
+pub(crate) struct Figures<'a, 'm> {
+    /// Everything that was seen, if it was asked for.
+    pub(crate) trace: Option<&'a mut Trace>,
+    /// The audit, if it was asked for.
+    pub(crate) auditor: Option<&'a mut Auditor<'m>>,
+}
+
+impl<L: Learner> Observer<L> for Figures<'_, '_> {
+    const READS_FIGURES: bool = true;
 
     fn played(
         &mut self,
@@ -277,12 +286,17 @@ impl<L: Learner, A: Observer<L>, B: Observer<L>> Observer<L> for (&mut A, &mut B
         truth: TrueValues,
         seen: &Trajectory,
     ) {
-        self.0.played(learner, deployment, truth, seen);
-        self.1.played(learner, deployment, truth, seen);
+        if let Some(trace) = &mut self.trace {
+            trace.played(learner, deployment, truth, seen);
+        }
+        if let Some(auditor) = &mut self.auditor {
+            auditor.played(learner, deployment, truth, seen);
+        }
     }
 
     fn absorbed(&mut self, learner: &L, seen: &Trajectory) {
-        self.0.absorbed(learner, seen);
-        self.1.absorbed(learner, seen);
+        if let Some(auditor) = &mut self.auditor {
+            auditor.absorbed(learner, seen);
+        }
     }
 }

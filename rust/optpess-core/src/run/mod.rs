@@ -2,6 +2,7 @@
 //! audit. Refuses formulas.
 
 mod audit;
+mod engine;
 mod episode_loop;
 mod forecast;
 mod judge;
@@ -9,6 +10,7 @@ mod replicate;
 mod side_by_side;
 
 pub use audit::{Audit, Check, Finding};
+pub use engine::EngineChoice;
 pub use episode_loop::{Observer, Trace, run_episodes};
 pub use forecast::gate_forecast;
 pub use judge::Judge;

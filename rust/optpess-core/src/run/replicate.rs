@@ -8,7 +8,8 @@ use crate::lanes::{LANES, Lanes, Wide};
 use crate::learn::{Learner, PrimalDualFlock};
 use crate::model::ConstrainedMdp;
 use crate::record::{Recorder, ReplicateRecord, WideRecorder, record_points};
-use crate::run::audit::{Audit, Auditor};
+use crate::run::audit::{Audit, Auditor, Figures};
+use crate::run::engine::{EngineChoice, refused};
 use crate::run::episode_loop::{Trace, run_episodes};
 use crate::run::side_by_side::run_side_by_side;
 use crate::simulate::{Streams, WideStreams};
@@ -31,6 +32,8 @@ pub struct Simulation {
     pub trace: bool,
     /// Whether to check the paper's events and lemmas at every episode.
     pub audit: bool,
+    /// Which implementation to use; it changes no bit of what comes out.
+    pub engine: EngineChoice,
 }
 
 /// How the caller watches and stops a run.
@@ -129,27 +132,38 @@ struct Work<'a, L> {
 }
 
 impl<L: Learner> Work<'_, L> {
-    /// Whether someone looks on, which only the learner itself allows.
-    fn is_observed(&self) -> bool {
-        self.simulation.trace || self.simulation.audit
+    /// Whether replicates run in lanes, and if the number of lanes was chosen, that number.
+    fn batch(&self) -> Result<Option<Option<usize>>> {
+        let Simulation { trace, audit, .. } = *self.simulation;
+        match self.simulation.engine {
+            EngineChoice::Plain | EngineChoice::Packed => Ok(None),
+            EngineChoice::Auto if trace || audit => Ok(None),
+            EngineChoice::Auto => Ok(self.learner.flock::<f64>()?.map(|_| None)),
+            EngineChoice::Batch { lanes } => match self.learner.flock::<f64>()? {
+                Some(_) => Ok(Some(Some(lanes))),
+                None => refused("Batch", "this learner and problem have none"),
+            },
+        }
     }
 
     /// How many replicates run side by side: as many as a flock holds, fewer if threads would be idle.
     fn replicates_together(&self) -> Result<usize> {
-        if self.is_observed() || self.learner.flock::<f64>()?.is_none() {
-            return Ok(1);
+        match self.batch()? {
+            None => Ok(1),
+            Some(Some(lanes)) => Ok(lanes),
+            Some(None) => {
+                let replicates = self.simulation.replicates.len();
+                let share = replicates.div_ceil(self.simulation.threads);
+                Ok(share.clamp(1, LANES))
+            }
         }
-        let replicates = self.simulation.replicates.len();
-        let share = replicates.div_ceil(self.simulation.threads);
-        Ok(share.clamp(1, LANES))
     }
 
     /// A group by itself, or side by side; what comes out is the same.
     fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
-        if !self.is_observed() {
-            if group.len() >= FEWEST_TOGETHER
-                && let Some(flock) = self.learner.flock::<Lanes>()?
-            {
+        if let Some(lanes) = self.batch()? {
+            let together = lanes.map_or(group.len() >= FEWEST_TOGETHER, |lanes| lanes == LANES);
+            if together && let Some(flock) = self.learner.flock::<Lanes>()? {
                 return self.run_together(group, flock);
             }
             if let Some(flock) = self.learner.flock::<f64>()? {
@@ -206,17 +220,22 @@ impl<L: Learner> Work<'_, L> {
             .then(|| Auditor::new(model, &learner, self.optimal_value));
         let episodes = simulation.episodes;
         // The loop is compiled for each kind of observer, so that a plain run pays for none.
-        match (&mut trace, &mut auditor) {
-            (None, None) => run_episodes(
+        if auditor.is_some() || simulation.engine == EngineChoice::Plain {
+            let mut figures = Figures {
+                trace: trace.as_mut(),
+                auditor: auditor.as_mut(),
+            };
+            run_episodes(
                 model,
                 &mut learner,
                 episodes,
                 &mut streams,
                 &mut recorder,
-                &mut (),
+                &mut figures,
                 control,
-            ),
-            (Some(trace), None) => run_episodes(
+            )
+        } else if let Some(trace) = &mut trace {
+            run_episodes(
                 model,
                 &mut learner,
                 episodes,
@@ -224,28 +243,17 @@ impl<L: Learner> Work<'_, L> {
                 &mut recorder,
                 trace,
                 control,
-            ),
-            (None, Some(auditor)) => run_episodes(
+            )
+        } else {
+            run_episodes(
                 model,
                 &mut learner,
                 episodes,
                 &mut streams,
                 &mut recorder,
-                auditor,
+                &mut (),
                 control,
-            ),
-            (Some(trace), Some(auditor)) => {
-                let mut both = (trace, auditor);
-                run_episodes(
-                    model,
-                    &mut learner,
-                    episodes,
-                    &mut streams,
-                    &mut recorder,
-                    &mut both,
-                    control,
-                )
-            }
+            )
         }?;
         Ok(Outcome {
             record: recorder.finish(safe_cost(&learner)),
@@ -272,7 +280,8 @@ fn check<L: Learner>(model: &ConstrainedMdp, learner: &L, simulation: &Simulatio
     scalar("episodes", simulation.episodes as f64, 1.0, left)?;
     let count = simulation.replicates.len() as f64;
     scalar("replicates", count, 1.0, f64::MAX)?;
-    scalar("threads", simulation.threads as f64, 1.0, f64::MAX)
+    scalar("threads", simulation.threads as f64, 1.0, f64::MAX)?;
+    simulation.engine.check(simulation.trace, simulation.audit)
 }
 
 /// Refuses a model that is not one the learner could have been made for.

@@ -1,0 +1,200 @@
+//! Prints one line a case: its name and a hash of every bit it comes to. Two commits that print the same give
+//! the same numbers. `scripts/fingerprint` builds and runs it.
+
+#[path = "../../tests/rust/bits.rs"]
+mod bits;
+#[path = "../../tests/rust/cases.rs"]
+mod cases;
+
+use bits::{Bits, indices, numbers, outcome_bits};
+use cases::{Problem, Visitor, sparse_kernel, terms};
+use optpess_core::evaluate::{evaluate, mix_policies, occupancy, state_values};
+use optpess_core::learn::{CostRadius, Learner};
+use optpess_core::model::{Kernel, ObservationNoise};
+use optpess_core::plan::{
+    Extended, KernelBox, Tradeoff, backward_induction, frontier, solve_exactly, solve_extended,
+};
+use optpess_core::policy::MarkovPolicy;
+use optpess_core::run::{Control, EngineChoice, Simulation, simulate};
+
+/// |S|, |A|, H, the number of successors, and a factor of the theorem's bonus with which OptPess-LP leaves pi0.
+const SIZES: [([usize; 3], usize, f64); 6] = [
+    ([2, 2, 2], 2, 0.01),
+    ([3, 2, 3], 3, 0.003),
+    ([5, 3, 4], 5, 0.001),
+    ([10, 4, 10], 10, 0.0001),
+    ([66, 2, 3], 3, 1e-6),
+    ([66, 2, 3], 66, 1e-6),
+];
+
+fn print(name: &str, parts: &[Bits]) {
+    let words = parts.iter().flatten().flat_map(|(_, words)| words);
+    let fold = |hash: u64, word: &u64| {
+        let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        mixed ^ (mixed >> 29)
+    };
+    let hash = words.fold(0xcbf2_9ce4_8422_2325, fold);
+    println!("{name:36} {hash:016x}");
+}
+
+/// Prints one case a learner: with a trace and without, one replicate and eleven.
+struct Runs<'a> {
+    problem: &'a Problem,
+    suffix: String,
+}
+
+impl Visitor for Runs<'_> {
+    fn visit<L: Learner>(&mut self, name: &str, learner: &L) {
+        let mut parts = Vec::new();
+        for (count, trace) in [(1, true), (1, false), (11, true), (11, false)] {
+            let simulation = Simulation {
+                replicates: (0..count).collect(),
+                seed: 3,
+                threads: 1,
+                episodes: learner.terms().num_episodes(),
+                trace,
+                audit: false,
+                engine: EngineChoice::Auto,
+            };
+            let control = Control::default();
+            let outcomes = simulate(&self.problem.model, learner, 1.0, &simulation, &control);
+            parts.extend(outcomes.expect("a run that ends").iter().map(outcome_bits));
+        }
+        print(&format!("{name} {}", self.suffix), &parts);
+    }
+}
+
+fn learning() {
+    for (sizes, successors, factor) in SIZES {
+        let problem = &Problem::random_with(sizes, successors, 1);
+        let suffix = format!("{sizes:?} of {successors}");
+        let mut runs = Runs { problem, suffix };
+        runs.visit("lp past gate", &problem.lp(terms(400, factor)));
+        runs.visit("lp on pi0", &problem.lp(terms(400, 1.0)));
+        if problem.model.shape().triples() < 100 {
+            runs.visit("lp through gate", &problem.lp(terms(2000, 0.02)));
+        }
+        runs.visit("primal-dual", &problem.primal_dual(terms(400, factor)));
+    }
+    let problem = &Problem::random([3, 2, 3], 2);
+    let mut runs = Runs {
+        problem,
+        suffix: "[3, 2, 3]".to_owned(),
+    };
+    for radius in [CostRadius::Paper, CostRadius::SubGaussian] {
+        let learner = problem.lp_with_estimated_cost(terms(2000, 0.02), radius);
+        runs.visit(&format!("lp estimating, {radius:?}"), &learner);
+    }
+    for (sizes, successors, factor) in &SIZES[1..3] {
+        let problem = &Problem::random_with(*sizes, *successors, 2);
+        let suffix = format!("{sizes:?}");
+        problem.visit_peers(terms(100, *factor), &mut Runs { problem, suffix });
+    }
+    for noise in [
+        ObservationNoise::Deterministic,
+        ObservationNoise::gaussian(0.6).expect("within the assumption"),
+        ObservationNoise::uniform(0.5).expect("within the assumption"),
+    ] {
+        let problem = &Problem::random([3, 2, 3], 4).with_noise(noise);
+        let name = format!("{noise:?}");
+        let suffix = name.split('(').next().unwrap_or_default().to_lowercase();
+        let mut runs = Runs { problem, suffix };
+        runs.visit("lp", &problem.lp(terms(400, 0.003)));
+        runs.visit("primal-dual", &problem.primal_dual(terms(400, 0.003)));
+    }
+}
+
+/// Plans and values of known models, with rows in full and as lists.
+fn planning(sizes: [usize; 3], successors: usize) {
+    let problem = Problem::random_with(sizes, successors, 6);
+    let model = &problem.model;
+    let (shape, initial, limit) = (model.shape(), model.initial(), model.limits()[0]);
+    let (reward, cost) = (model.reward(), &model.costs()[0]);
+    let in_full = model.kernel().kernel();
+    let rows = in_full.to_dense().expect("it fits");
+    let (states, actions) = (shape.num_states(), shape.num_actions());
+    let lists = sparse_kernel(states, actions, in_full.slices(), &rows);
+    for (storage, kernel) in [("dense", &**in_full), ("sparse", &lists)] {
+        let name = |what: &str| format!("{what} {storage} {sizes:?} of {successors}");
+        let tradeoff = Tradeoff {
+            shape,
+            reward,
+            cost,
+            kernel,
+            initial,
+        };
+        let plan = solve_exactly(&tradeoff, limit).expect("a feasible limit");
+        let scalars = [
+            plan.value,
+            plan.multiplier,
+            plan.bound,
+            plan.certificate.cost,
+        ];
+        let policy = numbers(plan.policy.data());
+        print(
+            &name("solve"),
+            &[vec![("plan", numbers(&scalars)), ("policy", policy)]],
+        );
+        let vertices = frontier(&tradeoff, 1000).expect("few vertices");
+        let ends = vertices.iter().flat_map(|&(cost, reward)| [cost, reward]);
+        let ends = numbers(&ends.collect::<Vec<_>>());
+        print(&name("frontier"), &[vec![("vertices", ends)]]);
+        print(&name("evaluate"), &[values_of(&problem, kernel)]);
+    }
+    let radius = vec![0.05; rows.len()];
+    let kernels = KernelBox::around(shape, &rows, &radius).expect("a box of kernels");
+    let extended = Extended {
+        reward,
+        cost,
+        kernels: &kernels,
+        initial,
+    };
+    let plan = solve_extended(&extended, limit).expect("a feasible limit");
+    let scalars = [plan.value, plan.cost, plan.multiplier, plan.bound];
+    let parts = vec![
+        ("plan", numbers(&scalars)),
+        ("policy", numbers(plan.policy.data())),
+        ("flow", numbers(&plan.flow)),
+        ("occupancy", numbers(plan.occupancy.data())),
+    ];
+    print(&format!("extended {sizes:?} of {successors}"), &[parts]);
+}
+
+/// Values, occupancies, mixtures and the best policy for one signal.
+fn values_of(problem: &Problem, kernel: &Kernel) -> Bits {
+    let model = &problem.model;
+    let (shape, initial, reward) = (model.shape(), model.initial(), model.reward());
+    let policies = [
+        MarkovPolicy::uniform(shape).expect("it fits"),
+        problem.safe.clone(),
+    ];
+    let mixed = mix_policies(&policies, &[0.3, 0.7], kernel, initial).expect("two policies");
+    let mut parts = vec![("mixed", numbers(mixed.data()))];
+    for policy in [&policies[0], &policies[1], &mixed] {
+        let value = evaluate(policy, reward, kernel, initial).expect("one shape");
+        let values = state_values(policy, reward, kernel).expect("one shape");
+        let flow = occupancy(policy, kernel, initial).expect("one shape");
+        parts.push(("value", numbers(&[value])));
+        for step in 0..shape.horizon() {
+            parts.push(("values", numbers(values.step(step))));
+        }
+        parts.push(("occupancy", numbers(flow.data())));
+    }
+    let best = backward_induction(shape, reward, kernel).expect("one shape");
+    parts.push(("actions", indices(best.actions())));
+    for step in 0..shape.horizon() {
+        parts.push(("best values", numbers(best.values().step(step))));
+    }
+    parts
+}
+
+fn main() {
+    if !std::env::args().any(|argument| argument == "--print") {
+        println!("fingerprint: run by scripts/fingerprint, or with --print");
+        return;
+    }
+    learning();
+    planning([3, 2, 3], 3);
+    planning([10, 4, 10], 4);
+    planning([66, 2, 3], 3);
+}
