@@ -9,7 +9,7 @@ use std::hint::black_box;
 use criterion::{Criterion, criterion_group, criterion_main};
 use instances::Instance;
 use optpess_core::evaluate::{evaluate, occupancy};
-use optpess_core::model::{Kernel, Rows};
+use optpess_core::model::{Kernel, RowStorage};
 use optpess_core::plan::GreedyPlan;
 use optpess_core::policy::MarkovPolicy;
 
@@ -57,7 +57,7 @@ fn validation(criterion: &mut Criterion) {
             let data = instance.policy.data();
             bencher.iter(|| MarkovPolicy::new("policy", instance.shape, black_box(data).to_vec()));
         });
-        let Rows::Dense(data) = instance.kernel.rows() else {
+        let RowStorage::Dense(data) = instance.kernel.rows() else {
             unreachable!("a dense instance has dense rows");
         };
         criterion.bench_function(&format!("check_kernel/{id}"), |bencher| {

@@ -12,7 +12,8 @@ use optpess_core::evaluate::{evaluate, mix_policies, occupancy, state_values};
 use optpess_core::learn::{CostRadius, Learner};
 use optpess_core::model::{Kernel, ObservationNoise};
 use optpess_core::plan::{
-    Extended, KernelBox, Tradeoff, backward_induction, frontier, solve_exactly, solve_extended,
+    Extended, KernelBox, PlanningProblem, backward_induction, frontier, solve_exactly,
+    solve_extended,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{Control, EngineChoice, Simulation, simulate};
@@ -116,7 +117,7 @@ fn planning(sizes: [usize; 3], successors: usize) {
     let lists = sparse_kernel(states, actions, in_full.slices(), &rows);
     for (storage, kernel) in [("dense", &**in_full), ("sparse", &lists)] {
         let name = |what: &str| format!("{what} {storage} {sizes:?} of {successors}");
-        let tradeoff = Tradeoff {
+        let tradeoff = PlanningProblem {
             shape,
             reward,
             cost,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use optpess_core::confidence::{ConfidenceRule, LearningTerms, MAX_EPISODES, SafetyMargin};
-use optpess_core::estimate::MOST_STATES_IN_FULL;
+use optpess_core::estimate::MAX_DENSE_STATES;
 use optpess_core::evaluate::evaluate;
 use optpess_core::learn::{OptPessLp, OptPessPrimalDual, SafeBaseline};
 use optpess_core::model::{ConstrainedMdp, ObservationNoise, TransitionKernel, UnitSignal};
@@ -76,7 +76,7 @@ impl Size {
     pub fn learner_bytes(&self) -> usize {
         let rows = (self.horizon - 1) * self.states * self.actions;
         match self.successors {
-            Some(successors) if self.states > MOST_STATES_IN_FULL => {
+            Some(successors) if self.states > MAX_DENSE_STATES => {
                 rows * successors.next_power_of_two() * 2 * (8 + 4 + 4)
             }
             _ => rows * self.states * (8 + 4),

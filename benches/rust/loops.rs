@@ -15,7 +15,7 @@ use grid::{Case, GRID, Size, terms};
 use optpess_core::confidence::ConfidenceRule;
 use optpess_core::estimate::Estimates;
 use optpess_core::evaluate::{Evaluator, PairEvaluator, evaluate};
-use optpess_core::plan::{GreedyPlan, Parametric, Tradeoff};
+use optpess_core::plan::{ChordSolver, GreedyPlan, PlanningProblem};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::simulate::{Streams, TabularEnvironment};
 use optpess_core::table::Signal;
@@ -80,7 +80,7 @@ fn plans(criterion: &mut Criterion, case: &Case, learnt: &Estimates) {
     let dear = greedy.policy().expect("it fits");
     let costs = [cheap, dear].map(|policy| evaluate(&policy, &cost, kernel, initial));
     let [least, most] = costs.map(|cost| cost.expect("it fits"));
-    let problem = Tradeoff {
+    let problem = PlanningProblem {
         shape,
         reward: &reward,
         cost: &cost,
@@ -88,7 +88,7 @@ fn plans(criterion: &mut Criterion, case: &Case, learnt: &Estimates) {
         initial,
     };
     let limit = least.midpoint(most);
-    let mut solver = Parametric::new(shape).expect("it fits");
+    let mut solver = ChordSolver::new(shape).expect("it fits");
     criterion.bench_function(&format!("parametric-cold/{}", case.id), |bencher| {
         bencher.iter(|| {
             solver.forget();

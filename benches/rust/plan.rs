@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use instances::{Instance, media};
 use optpess_core::error::Error;
 use optpess_core::model::{InitialDistribution, Kernel};
-use optpess_core::plan::{GreedyPlan, Parametric, Tradeoff};
+use optpess_core::plan::{ChordSolver, GreedyPlan, PlanningProblem};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 use rand::rngs::ChaCha8Rng;
@@ -41,7 +41,7 @@ impl Case {
         let (id, shape) = (instance.id, instance.shape);
         let (kernel, initial, signals) = (instance.kernel, instance.initial, [reward, cost]);
         let mut case = Self::new(id, shape, kernel, initial, signals, 0.0);
-        let mut solver = Parametric::new(shape).expect("it fits");
+        let mut solver = ChordSolver::new(shape).expect("it fits");
         let dearest = solver.solve(&case.problem(0), f64::MAX);
         let Err(Error::Infeasible { least_cost, .. }) = solver.solve(&case.problem(0), 0.0) else {
             unreachable!("every policy costs something");
@@ -86,8 +86,8 @@ impl Case {
         Self::new(instance.id, shape, kernel, initial, [reward, cost], 5.0)
     }
 
-    fn problem(&self, copy: usize) -> Tradeoff<'_, Signal, Signal, Kernel> {
-        Tradeoff {
+    fn problem(&self, copy: usize) -> PlanningProblem<'_, Signal, Signal, Kernel> {
+        PlanningProblem {
             shape: self.shape,
             reward: &self.rewards[copy % COPIES],
             cost: &self.costs[copy % COPIES],
@@ -98,7 +98,7 @@ impl Case {
 
     /// Inductions a solve, cold and warm, on average over the copies.
     fn inductions(&self) -> [f64; 2] {
-        let mut solver = Parametric::new(self.shape).expect("it fits");
+        let mut solver = ChordSolver::new(self.shape).expect("it fits");
         [true, false].map(|cold| {
             let solve = |copy| {
                 if cold {
@@ -122,7 +122,7 @@ fn plans(criterion: &mut Criterion) {
     for case in &cases {
         let [cold, warm] = case.inductions();
         println!("{}: {cold:.2} inductions cold, {warm:.2} warm", case.id);
-        let mut solver = Parametric::new(case.shape).expect("it fits");
+        let mut solver = ChordSolver::new(case.shape).expect("it fits");
         let mut copy = 0;
         criterion.bench_function(&format!("parametric_cold/{}", case.id), |bencher| {
             bencher.iter(|| {

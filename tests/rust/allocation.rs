@@ -4,7 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
-use optpess_core::plan::{Extended, ExtendedParametric, KernelBox, Parametric, Tradeoff};
+use optpess_core::plan::{ChordSolver, Extended, ExtendedChordSolver, KernelBox, PlanningProblem};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 
@@ -47,12 +47,12 @@ fn a_solver_that_is_used_again_allocates_nothing() {
     let signals: Vec<[Signal; 2]> = (0..20)
         .map(|copy| [signal(copy), signal(5 * copy + 2)])
         .collect();
-    let mut solver = Parametric::new(shape).unwrap();
+    let mut solver = ChordSolver::new(shape).unwrap();
     let mut solved = 0;
     let before = ALLOCATIONS.get();
     for round in 0..3 {
         for [reward, cost] in &signals {
-            let problem = Tradeoff {
+            let problem = PlanningProblem {
                 shape,
                 reward,
                 cost,
@@ -86,7 +86,7 @@ fn neither_does_one_that_chooses_the_kernel_too() {
         .map(|width| vec![0.02 * f64::from(width); rows.len()])
         .map(|radius| KernelBox::around(shape, &rows, &radius).unwrap())
         .collect();
-    let mut solver = ExtendedParametric::new(shape).unwrap();
+    let mut solver = ExtendedChordSolver::new(shape).unwrap();
     let before = ALLOCATIONS.get();
     for kernels in &sets {
         let problem = Extended {

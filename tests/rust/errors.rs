@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use optpess_core::confidence::SafetyMargin;
-use optpess_core::error::{Error, Place};
+use optpess_core::error::{ArrayIndex, Error};
 use optpess_core::evaluate::{OccupancyMeasure, mix_policies};
 use optpess_core::model::{
     ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, TransitionKernel,
     UnitSignal,
 };
-use optpess_core::plan::{certified, solve_exactly, tradeoff_of};
+use optpess_core::plan::{certified, problem_of, solve_exactly};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::{MAX_TRIPLES, Shape};
 use optpess_core::table::{Signal, zeros};
@@ -40,7 +40,7 @@ fn dense(data: &[f64]) -> Error {
 /// The refusal of a limit that no policy meets.
 fn infeasible() -> Error {
     let model = Parts::healthy().build().unwrap();
-    solve_exactly(&tradeoff_of(&model, 0), 0.25).unwrap_err()
+    solve_exactly(&problem_of(&model, 0), 0.25).unwrap_err()
 }
 
 /// The refusal of a policy above the limit where the safe policy is above it too.
@@ -298,7 +298,7 @@ fn a_model_whose_rows_leak_is_refused() {
     let error = Parts::refusal(|parts| parts.transitions[1] = 0.25);
     assert!(
         matches!(&error, Error::NotADistribution { place, .. }
-            if *place == Place::new("transitions", &[0, 0])),
+            if *place == ArrayIndex::new("transitions", &[0, 0])),
         "{error}"
     );
 }

@@ -5,8 +5,8 @@ use optpess_core::error::Error;
 use optpess_core::evaluate::evaluate;
 use optpess_core::model::{Kernel, Slices};
 use optpess_core::plan::{
-    Extended, ExtendedParametric, ExtendedValues, ExtendedVertex, KernelBox, Storage, Tradeoff,
-    backward_induction, extended_induction, solve_exactly, solve_extended,
+    Extended, ExtendedChordSolver, ExtendedValues, ExtendedVertex, KernelBox, PlanningProblem,
+    Storage, backward_induction, extended_induction, solve_exactly, solve_extended,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
@@ -67,7 +67,7 @@ fn best_value(case: &Uncertain, signal: &Signal) -> f64 {
     let mut work = ExtendedValues::for_shape(shape).unwrap();
     let mut found = ExtendedVertex::for_shape(shape).unwrap();
     extended_induction(signal, &case.kernels, &mut work, &mut found);
-    case.problem.initial.expect(work.values().step(0))
+    case.problem.initial.expectation(work.values().step(0))
 }
 
 fn negated(signal: &Signal) -> Signal {
@@ -174,12 +174,12 @@ proptest! {
         let kernel = problem.dense(0);
         let case = Uncertain { problem, radius, kernels };
         let problem = &case.problem;
-        let single = Tradeoff {
+        let single = PlanningProblem {
             shape: problem.shape, reward: &problem.signals[0], cost: &problem.signals[1],
             kernel: &kernel, initial: &problem.initial,
         };
         let greedy = backward_induction(problem.shape, single.reward, &kernel).unwrap();
-        let best = problem.initial.expect(greedy.values().step(0));
+        let best = problem.initial.expectation(greedy.values().step(0));
         prop_assert!((best_value(&case, single.reward) - best).abs() <= 1e-11);
         let least = -best_value(&case, &negated(single.cost));
         let most = best_value(&case, single.cost);
@@ -208,15 +208,15 @@ proptest! {
             truth.extend(centre.iter().zip(other).map(|(p, q)| p + reach * (q - p)));
         }
         let kernel = Kernel::dense(states, shape.num_actions(), Slices::PerStep(shape.horizon()), truth).unwrap();
-        let single = Tradeoff {
+        let single = PlanningProblem {
             shape, reward: &problem.signals[0], cost: &problem.signals[1],
             kernel: &kernel, initial: &problem.initial,
         };
         let greedy = backward_induction(shape, single.reward, &kernel).unwrap();
-        prop_assert!(best_value(&case, single.reward) >= problem.initial.expect(greedy.values().step(0)) - 1e-10);
+        prop_assert!(best_value(&case, single.reward) >= problem.initial.expectation(greedy.values().step(0)) - 1e-10);
         let costs = [negated(single.cost), single.cost.clone()].map(|signal| {
             let greedy = backward_induction(shape, &signal, &kernel).unwrap();
-            problem.initial.expect(greedy.values().step(0))
+            problem.initial.expectation(greedy.values().step(0))
         });
         let limit = -costs[0] + 1e-9 + place * (costs[1] + costs[0]);
         let best = solve_exactly(&single, limit).unwrap().value;
@@ -229,10 +229,10 @@ proptest! {
         cases in vec(uncertain(Just(Shape::new(4, 4, 2).unwrap())), 2..6), place in 0.05..0.95_f64,
     ) {
         let shape = Shape::new(4, 4, 2).unwrap();
-        let mut warm = ExtendedParametric::new(shape).unwrap();
+        let mut warm = ExtendedChordSolver::new(shape).unwrap();
         for case in &cases {
             let problem = case.extended();
-            let mut cold = ExtendedParametric::new(shape).unwrap();
+            let mut cold = ExtendedChordSolver::new(shape).unwrap();
             let dearest = cold.solve(&problem, f64::MAX).unwrap().cost;
             let Err(Error::Infeasible { least_cost, .. }) = cold.solve(&problem, -1e9) else {
                 unreachable!("no policy costs so little");

@@ -74,7 +74,7 @@ fn backward_induction_finds_the_known_unconstrained_optimum() {
                 // The best policy of each golden instance is unique, so the actions must agree.
                 assert_eq!(plan.actions(), known.choices, "{what}");
                 assert_near(plan.values().data(), &known.values, &what);
-                let start = instance.initial.expect(plan.values().step(0));
+                let start = instance.initial.expectation(plan.values().step(0));
                 assert_near(&[start], &[known.value], &what);
             }
         }
@@ -159,8 +159,8 @@ fn the_known_multiplier_proves_the_known_constrained_optimum() {
                     multiplier,
                 };
                 let plan = backward_induction(instance.shape, &signal, &kernel).unwrap();
-                let bound =
-                    instance.initial.expect(plan.values().step(0)) + multiplier * instance.limit;
+                let bound = instance.initial.expectation(plan.values().step(0))
+                    + multiplier * instance.limit;
                 let what = format!("{} {storage}", instance.name);
                 assert_near(&[bound], &[known.value], &what);
             }

@@ -9,7 +9,9 @@ use optpess_core::confidence::constants::{
 };
 use optpess_core::evaluate::evaluate;
 use optpess_core::model::{ConstrainedMdp, Kernel, ObservationNoise, Slices};
-use optpess_core::plan::{Mixer, Parametric, Tradeoff, backward_induction, certified};
+use optpess_core::plan::{
+    ChordSolver, PlanningProblem, PolicyMixer, backward_induction, certified,
+};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::Trace;
 use optpess_core::shape::Shape;
@@ -94,7 +96,7 @@ fn kernel_of(shape: Shape, slices: Slices, rows: Vec<f64>, listed: bool) -> Kern
 
 /// What a plain learner keeps between episodes.
 pub enum Plain {
-    Lp(Box<(Parametric, Mixer)>),
+    Lp(Box<(ChordSolver, PolicyMixer)>),
     PrimalDual(f64),
 }
 
@@ -191,7 +193,7 @@ fn lp_policy(
     problem: &Problem,
     counts: &Counts,
     terms: &LearningTerms,
-    (planner, mixer): &mut (Parametric, Mixer),
+    (planner, mixer): &mut (ChordSolver, PolicyMixer),
 ) -> (MarkovPolicy, bool) {
     let (shape, initial, margin) = (counts.shape, problem.model.initial(), &problem.margin);
     let (cost, kernel) = (counts.signal(1, terms, 1.0), counts.kernel());
@@ -199,7 +201,7 @@ fn lp_policy(
         return (problem.safe.clone(), true);
     }
     let reward = counts.signal(0, terms, reward_bonus_factor(shape, margin));
-    let tradeoff = Tradeoff {
+    let tradeoff = PlanningProblem {
         shape,
         reward: &reward,
         cost: &cost,

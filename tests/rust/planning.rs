@@ -4,7 +4,7 @@
 use optpess_core::error::Error;
 use optpess_core::evaluate::evaluate;
 use optpess_core::model::{InitialDistribution, Kernel};
-use optpess_core::plan::{Parametric, Tradeoff, frontier, solve_exactly};
+use optpess_core::plan::{ChordSolver, PlanningProblem, frontier, solve_exactly};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
@@ -42,8 +42,11 @@ fn small_problems() -> impl Strategy<Value = Problem> {
     })
 }
 
-fn tradeoff<'a>(problem: &'a Problem, kernel: &'a Kernel) -> Tradeoff<'a, Signal, Signal, Kernel> {
-    Tradeoff {
+fn tradeoff<'a>(
+    problem: &'a Problem,
+    kernel: &'a Kernel,
+) -> PlanningProblem<'a, Signal, Signal, Kernel> {
+    PlanningProblem {
         shape: problem.shape,
         reward: &problem.signals[0],
         cost: &problem.signals[1],
@@ -141,7 +144,7 @@ proptest! {
     fn what_no_policy_attains_is_refused_with_the_least_attainable_cost(problem in small_problems()) {
         let kernel = problem.dense(0);
         let (least, _) = extremes(&all_points(&problem, &kernel));
-        let mut solver = Parametric::new(problem.shape).unwrap();
+        let mut solver = ChordSolver::new(problem.shape).unwrap();
         let refused = solver.solve(&tradeoff(&problem, &kernel), least - 1e-3);
         let Err(Error::Infeasible { least_cost, .. }) = refused else {
             return Err(TestCaseError::fail(format!("{refused:?}")));
@@ -155,7 +158,7 @@ proptest! {
     ) {
         let kernel = problem.dense(0);
         let shape = problem.shape;
-        let mut warm = Parametric::new(shape).unwrap();
+        let mut warm = ChordSolver::new(shape).unwrap();
         let [reward, cost] = [0, 1].map(|which| problem.signals[which].data().to_vec());
         for (round, shift) in shifts.iter().enumerate() {
             let moved = |data: &[f64], phase: usize| {
@@ -165,10 +168,10 @@ proptest! {
                 Signal::new("signal", shape, shifted.collect()).unwrap()
             };
             let (reward, cost) = (moved(&reward, round), moved(&cost, 3 * round + 1));
-            let posed = Tradeoff {
+            let posed = PlanningProblem {
                 shape, reward: &reward, cost: &cost, kernel: &kernel, initial: &problem.initial,
             };
-            let mut cold = Parametric::new(shape).unwrap();
+            let mut cold = ChordSolver::new(shape).unwrap();
             let dearest = cold.solve(&posed, f64::MAX).unwrap().cost;
             let Err(Error::Infeasible { least_cost, .. }) = cold.solve(&posed, -1e9) else {
                 unreachable!("no policy costs so little");
@@ -224,7 +227,7 @@ fn golden_optima_are_found_in_every_form_of_storage() {
                 .iter()
                 .zip(&instance.cost_signals())
             {
-                let problem = Tradeoff {
+                let problem = PlanningProblem {
                     shape: instance.shape,
                     reward,
                     cost,

@@ -83,7 +83,7 @@ proptest! {
         let kernels = [problem.kernel(0, sparse), problem.kernel(1, sparse)];
         let [first, second] = [0, 1].map(|which| (&problem.signals[which], &kernels[which]));
         let values = [first, second].map(|(g, p)| state_values(policy, g, p).unwrap());
-        let [before, after] = [0, 1].map(|which| problem.initial.expect(values[which].step(0)));
+        let [before, after] = [0, 1].map(|which| problem.initial.expectation(values[which].step(0)));
         let tolerance = 1e-10 * scale(values.iter().map(StateValues::data));
         for form in [Expectation::First, Expectation::Second] {
             let found = value_difference(policy, first, second, &problem.initial, form).unwrap();
@@ -98,7 +98,7 @@ proptest! {
             let visits = occupancy(policy, &kernel, &problem.initial).unwrap();
             for signal in &problem.signals {
                 let value = evaluate(policy, signal, &kernel, &problem.initial).unwrap();
-                near(&[visits.expect(signal)], &[value], 1e-12 * scale([signal.data()]))?;
+                near(&[visits.expectation(signal)], &[value], 1e-12 * scale([signal.data()]))?;
             }
         }
     }

@@ -42,7 +42,7 @@ impl Lists {
     }
 
     /// P_h(.|pair) v, from left to right.
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         let mut sum = 0.0;
         for &(state, probability) in &self.rows[step * self.shape.pairs() + pair] {
             sum += probability * values[state];
@@ -51,7 +51,7 @@ impl Lists {
     }
 
     /// What flows into each state, pair after pair.
-    fn spread(&self, step: usize, masses: &[f64]) -> Vec<f64> {
+    fn propagate(&self, step: usize, masses: &[f64]) -> Vec<f64> {
         let mut next = vec![0.0; self.shape.num_states()];
         for (pair, mass) in masses.iter().enumerate() {
             for &(state, probability) in &self.rows[step * self.shape.pairs() + pair] {
@@ -105,17 +105,17 @@ proptest! {
         let (shape, kernel) = (lists.shape, lists.kernel());
         for step in 0..shape.horizon() {
             let mut found = vec![f64::NAN; shape.pairs()];
-            kernel.expect_all(step, &lists.values, &mut found);
-            let alone = |pair| lists.expect(step, pair, &lists.values);
+            kernel.all_expectations(step, &lists.values, &mut found);
+            let alone = |pair| lists.expectation(step, pair, &lists.values);
             let expected: Vec<f64> = (0..shape.pairs()).map(alone).collect();
             prop_assert_eq!(numbers(&found), numbers(&expected));
-            let alone = |pair| kernel.expect(step, pair, &lists.values);
+            let alone = |pair| kernel.expectation(step, pair, &lists.values);
             let one_by_one: Vec<f64> = (0..shape.pairs()).map(alone).collect();
             prop_assert_eq!(numbers(&one_by_one), numbers(&expected));
 
             let mut found = vec![f64::NAN; shape.num_states()];
             kernel.spread_all(step, &lists.masses, &mut found);
-            prop_assert_eq!(numbers(&found), numbers(&lists.spread(step, &lists.masses)));
+            prop_assert_eq!(numbers(&found), numbers(&lists.propagate(step, &lists.masses)));
         }
     }
 
@@ -135,7 +135,7 @@ proptest! {
                     let pair = state * actions + action;
                     let mut quality = signal[step * shape.pairs() + pair];
                     if step + 1 < horizon {
-                        quality += lists.expect(step, pair, next);
+                        quality += lists.expectation(step, pair, next);
                     }
                     *value += quality * policy.row(step, state)[action];
                 }
@@ -147,7 +147,7 @@ proptest! {
             let masses: Vec<f64> = (0..shape.pairs())
                 .map(|pair| arriving[pair / actions] * policy.row(step, pair / actions)[pair % actions])
                 .collect();
-            arriving = lists.spread(step, &masses);
+            arriving = lists.propagate(step, &masses);
             flow.extend(masses);
         }
         let signal = Signal::new("signal", shape, signal).unwrap();

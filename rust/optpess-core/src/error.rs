@@ -9,14 +9,14 @@ use std::fmt;
 
 /// An element (or a row) of a named input array, in the caller's own indexing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ArrayIndex {
     /// The array's name as the caller knows it.
     pub array: &'static str,
     /// Indices along the leading axes; empty for a scalar.
     pub index: Vec<usize>,
 }
 
-impl Place {
+impl ArrayIndex {
     /// The element of `array` at `index`.
     #[must_use]
     pub fn new(array: &'static str, index: &[usize]) -> Self {
@@ -33,7 +33,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ArrayIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.array)?;
         if !self.index.is_empty() {
@@ -171,7 +171,7 @@ pub enum Error {
     #[error("{place} is {found}; every entry must be finite")]
     NotFinite {
         /// Where.
-        place: Place,
+        place: ArrayIndex,
         /// What stands there.
         found: f64,
     },
@@ -179,7 +179,7 @@ pub enum Error {
     #[error("{place} is {found}; it must lie in {allowed}")]
     OutOfRange {
         /// Where.
-        place: Place,
+        place: ArrayIndex,
         /// What stands there.
         found: f64,
         /// The allowed range.
@@ -189,7 +189,7 @@ pub enum Error {
     #[error("{place} sums to {sum:?}, which is {:e} away from 1; it must sum to {required} (an array in single precision is best renormalised in double precision first)", sum - 1.0)]
     NotADistribution {
         /// The row.
-        place: Place,
+        place: ArrayIndex,
         /// The row's sum.
         sum: f64,
         /// `1 within 1e-9`, or `at most 1 within 1e-9` for a sub-stochastic row.
@@ -199,7 +199,7 @@ pub enum Error {
     #[error("{place} is {found}; a successor state must lie in [0, {num_states})")]
     SuccessorOutOfRange {
         /// The position in the list of successors.
-        place: Place,
+        place: ArrayIndex,
         /// The state named there.
         found: i64,
         /// How many states there are.
@@ -211,7 +211,7 @@ pub enum Error {
     )]
     SuccessorsNotIncreasing {
         /// The position in the list of successors.
-        place: Place,
+        place: ArrayIndex,
         /// The successor before it in the row.
         previous: i64,
         /// The successor found.
@@ -223,7 +223,7 @@ pub enum Error {
     )]
     MalformedOffsets {
         /// The position in the list of offsets.
-        place: Place,
+        place: ArrayIndex,
         /// The offset found.
         found: i64,
         /// How many entries are stored.

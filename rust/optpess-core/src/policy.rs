@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{ArrayIndex, Error, Result};
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::vectorised::{Job, each_row, sum_and_signs, vectorised};
@@ -14,7 +14,7 @@ pub const SUM_TOLERANCE: f64 = 1e-9;
 /// Checks that `row` holds finite, non-negative numbers and returns their sum; `place` names an
 /// entry of the row for the message.
 #[inline]
-pub fn checked_sum(row: &[f64], place: impl Fn(usize) -> Place) -> Result<f64> {
+pub fn checked_sum(row: &[f64], place: impl Fn(usize) -> ArrayIndex) -> Result<f64> {
     // One pass in the healthy case: a NaN or an infinity shows in the sum, a negative entry in the
     // signs. (A zero with a sign takes the long way and passes.)
     let (sum, no_sign) = sum_and_signs(row);
@@ -41,7 +41,7 @@ pub fn checked_sum(row: &[f64], place: impl Fn(usize) -> Place) -> Result<f64> {
 
 /// Checks that `row` is a distribution.
 #[inline]
-pub fn check_distribution(row: &[f64], place: impl Fn(Option<usize>) -> Place) -> Result<()> {
+pub fn check_distribution(row: &[f64], place: impl Fn(Option<usize>) -> ArrayIndex) -> Result<()> {
     let sum = checked_sum(row, |entry| place(Some(entry)))?;
     if (sum - 1.0).abs() <= SUM_TOLERANCE {
         Ok(())
@@ -117,7 +117,7 @@ impl MarkovPolicy {
             check_distribution(probabilities, |entry| {
                 let triple = shape.triple_index(row * num_actions + entry.unwrap_or(0));
                 let kept = if entry.is_some() { 3 } else { 2 };
-                Place::new(name, &[prefix, &triple[..kept]].concat())
+                ArrayIndex::new(name, &[prefix, &triple[..kept]].concat())
             })?;
         }
         Ok(Self { shape, data })
@@ -228,13 +228,13 @@ impl MarkovPolicy {
 /// A deterministic policy as one action for each (step, state), and where it differs from the one of the
 /// episode before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Actions<'a> {
+pub struct ActionTable<'a> {
     data: &'a [u32], // [H, stride]
     stride: usize,
     changed: &'a [[u32; 2]],
 }
 
-impl<'a> Actions<'a> {
+impl<'a> ActionTable<'a> {
     /// Actions of steps that are `stride` numbers apart, and each (step, state) that changed.
     pub(crate) fn new(data: &'a [u32], stride: usize, changed: &'a [[u32; 2]]) -> Self {
         Self {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Place, Result};
+use crate::error::{ArrayIndex, Error, Result};
 use crate::shape::{MAX_TRIPLES, Shape};
 use crate::vectorised::all_finite;
 
@@ -92,7 +92,7 @@ impl Signal {
         }
         match signal.data.iter().position(|value| !value.is_finite()) {
             Some(flat) => Err(Error::NotFinite {
-                place: Place::new(name, &[prefix, &signal.index(flat)].concat()),
+                place: ArrayIndex::new(name, &[prefix, &signal.index(flat)].concat()),
                 found: signal.data[flat],
             }),
             None => Ok(signal),

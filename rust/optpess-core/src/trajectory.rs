@@ -1,7 +1,7 @@
 //! Owns the plain observations of one episode. Refuses to know who made them.
 
 use crate::error::Result;
-use crate::lanes::Wide;
+use crate::lanes::Lane;
 use crate::shape::Shape;
 use crate::table::zeros;
 
@@ -33,7 +33,7 @@ impl Trajectory {
 
 /// What was seen in one episode of one replicate or of several side by side, of a problem with one cost.
 #[derive(Debug, Clone)]
-pub(crate) struct WideTrajectory<V: Wide> {
+pub(crate) struct BatchTrajectory<V: Lane> {
     /// S_h, `[H]`.
     pub(crate) states: Vec<V::Indices>,
     /// (S_h, A_h) as an index within the step, `[H]`.
@@ -44,7 +44,7 @@ pub(crate) struct WideTrajectory<V: Wide> {
     pub(crate) costs: Vec<V>,
 }
 
-impl<V: Wide> WideTrajectory<V> {
+impl<V: Lane> BatchTrajectory<V> {
     /// Room for one episode of a problem with this shape.
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         let horizon = shape.horizon();

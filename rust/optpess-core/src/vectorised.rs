@@ -244,7 +244,7 @@ fn four_of(x: &[f64], start: usize) -> std::arch::x86_64::__m256d {
 /// next += mass times row, for each row that has mass, in order. Four rows go together, so that
 /// the targets are read and written once for all of them.
 #[inline(always)]
-pub(crate) fn spread_rows<'a>(rows: impl Iterator<Item = (f64, &'a [f64])>, next: &mut [f64]) {
+pub(crate) fn propagate_rows<'a>(rows: impl Iterator<Item = (f64, &'a [f64])>, next: &mut [f64]) {
     let mut waiting = [(0.0, &[][..]); 4];
     let mut count = 0;
     for (mass, row) in rows.filter(|&(mass, _)| mass > 0.0) {

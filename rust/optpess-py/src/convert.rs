@@ -8,7 +8,7 @@ use numpy::{
     Element, PyArray, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray,
     PyUntypedArrayMethods,
 };
-use optpess_core::error::{Error, Interval, Place, Result};
+use optpess_core::error::{ArrayIndex, Error, Interval, Result};
 use optpess_core::shape::{MAX_TRIPLES, Shape};
 use pyo3::exceptions::PyMemoryError;
 use pyo3::intern;
@@ -186,7 +186,7 @@ impl<'py> Input<'py> {
         match converted.iter().position(|&value| !allowed.contains(value)) {
             None => Ok(()),
             Some(flat) => Err(to_python(&Error::OutOfRange {
-                place: Place::new(self.name, &unravelled(&self.shape, flat)),
+                place: ArrayIndex::new(self.name, &unravelled(&self.shape, flat)),
                 found: converted[flat],
                 allowed,
             })),
@@ -235,7 +235,7 @@ pub fn count_up_to(name: &'static str, object: &Bound<'_, PyAny>, largest: f64) 
     }
     let error = match object.call_method0(intern!(object.py(), "__index__")) {
         Ok(integer) => Error::OutOfRange {
-            place: Place::scalar(name),
+            place: ArrayIndex::scalar(name),
             found: integer.extract().unwrap_or(f64::INFINITY),
             allowed: Interval::closed(1.0, largest),
         },

@@ -4,7 +4,7 @@ use numpy::PyArrayDyn;
 use optpess_core::confidence::{
     ConfidenceRule, Guarantee, LearningTerms, MAX_EPISODES, SafetyMargin,
 };
-use optpess_core::error::{Error, Interval, Place};
+use optpess_core::error::{ArrayIndex, Error, Interval};
 use optpess_core::learn::{CostRadius, Deployment, Learner as Verbs, OptPessLp, SafeBaseline};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::gate_forecast;
@@ -311,7 +311,7 @@ fn indices(name: &'static str, object: &Bound<'_, PyAny>, count: usize) -> PyRes
         .map(|(step, &value)| match u32::try_from(value) {
             Ok(index) if (index as usize) < count => Ok(index),
             _ => Err(to_python(&Error::OutOfRange {
-                place: Place::new(name, &[step]),
+                place: ArrayIndex::new(name, &[step]),
                 found: value as f64,
                 allowed,
             })),

@@ -92,7 +92,7 @@ pub fn solve_parametric<'py>(
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
     let plan = doorway::run(py, || {
-        let problem = planner::Tradeoff {
+        let problem = planner::PlanningProblem {
             shape,
             reward: &reward,
             cost: &cost,
@@ -127,7 +127,7 @@ pub fn frontier_vertices<'py>(
     max_vertices: usize,
 ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let model = &model.get().model;
-    let problem = || planner::frontier(&planner::tradeoff_of(model, 0), max_vertices);
+    let problem = || planner::frontier(&planner::problem_of(model, 0), max_vertices);
     let vertices = doorway::run(py, problem)?;
     let count = vertices.len();
     let data = vertices

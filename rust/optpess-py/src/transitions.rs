@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use numpy::{PyArrayDyn, PyUntypedArray};
-use optpess_core::error::{Error, Place};
-use optpess_core::model::{Kernel, Rows, Slices};
+use optpess_core::error::{ArrayIndex, Error};
+use optpess_core::model::{Kernel, RowStorage, Slices};
 use optpess_core::shape::Shape;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -99,7 +99,7 @@ impl Transitions {
     /// Whether the rows name their successors.
     #[getter]
     fn is_sparse(&self) -> bool {
-        matches!(self.kernel.rows(), Rows::Sparse(_))
+        matches!(self.kernel.rows(), RowStorage::Sparse(_))
     }
 
     /// The stored arrays: ``{"probabilities"}`` if dense, else ``{"offsets", "successors",
@@ -107,7 +107,7 @@ impl Transitions {
     fn stored<'py>(&self, py: Python<'py>) -> PyResult<Vec<(&'static str, Bound<'py, PyAny>)>> {
         let (states, actions) = (self.kernel.num_states(), self.kernel.num_actions());
         Ok(match self.kernel.rows() {
-            Rows::Dense(data) => {
+            RowStorage::Dense(data) => {
                 let mut shape = vec![states, actions, states];
                 if let Slices::PerStep(horizon) = self.kernel.slices() {
                     shape.insert(0, horizon);
@@ -117,7 +117,7 @@ impl Transitions {
                     array_out(py, data.clone(), &shape)?.into_any(),
                 )]
             }
-            Rows::Sparse(rows) => {
+            RowStorage::Sparse(rows) => {
                 let offsets: Vec<i64> =
                     rows.offsets().iter().map(|&offset| offset as i64).collect();
                 let successors: Vec<i64> =
@@ -196,8 +196,8 @@ impl Transitions {
             Slices::PerStep(horizon) => format!("horizon={horizon}"),
         };
         let rows = match self.kernel.rows() {
-            Rows::Dense(_) => "dense".to_owned(),
-            Rows::Sparse(rows) => format!("sparse with {} entries", rows.successors().len()),
+            RowStorage::Dense(_) => "dense".to_owned(),
+            RowStorage::Sparse(rows) => format!("sparse with {} entries", rows.successors().len()),
         };
         let (states, actions) = (self.kernel.num_states(), self.kernel.num_actions());
         format!("Transitions(states={states}, actions={actions}, {slices}, {rows})")
@@ -313,7 +313,7 @@ fn compressed(object: &Bound<'_, PyAny>, num_actions: usize) -> PyResult<Arc<Ker
     };
     if rows % pairs != 0 {
         return Err(to_python(&Error::OutOfRange {
-            place: Place::scalar("the number of rows of the sparse transitions"),
+            place: ArrayIndex::scalar("the number of rows of the sparse transitions"),
             found: rows as f64,
             allowed: optpess_core::error::Interval::closed(pairs as f64, pairs as f64),
         }));

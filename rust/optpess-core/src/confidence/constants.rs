@@ -1,6 +1,6 @@
 //! The paper's constants: one function, one equation each. The paper counts episodes from k = 1.
 
-use crate::confidence::{SafetyMargin, first_where};
+use crate::confidence::{SafetyMargin, bisect_first};
 use crate::shape::Shape;
 
 /// Z, the logarithmic factor of every confidence radius.
@@ -134,7 +134,7 @@ pub fn tightening_horizon(
     let delta = tightening_delta(shape, failure_probability);
     let small_enough = |k| constraint_tightening(k, shape, delta) <= margin.gap() / 2.0;
     let most = 1_u64 << 62;
-    let first = first_where(1..most + 1, small_enough);
+    let first = bisect_first(1..most + 1, small_enough);
     (first <= most).then_some(first)
 }
 

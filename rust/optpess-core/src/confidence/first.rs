@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The least number of the range for which `holds`, by bisection; the end of the range if there is none. Asks for
 /// nothing outside the range, and at most 64 times.
-pub(crate) fn first_where(range: Range<u64>, holds: impl Fn(u64) -> bool) -> u64 {
+pub(crate) fn bisect_first(range: Range<u64>, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut start, mut end) = (range.start, range.end);
     while start < end {
         let middle = start + (end - start) / 2;
@@ -28,11 +28,11 @@ mod tests {
                 assert!((3..11).contains(&number));
                 number >= first
             };
-            assert_eq!(first_where(3..11, asked), first.min(11));
+            assert_eq!(bisect_first(3..11, asked), first.min(11));
         }
-        assert_eq!(first_where(5..5, |_| unreachable!()), 5);
+        assert_eq!(bisect_first(5..5, |_| unreachable!()), 5);
         assert_eq!(
-            first_where(0..u64::MAX, |number| number > 1 << 60),
+            bisect_first(0..u64::MAX, |number| number > 1 << 60),
             (1 << 60) + 1
         );
     }

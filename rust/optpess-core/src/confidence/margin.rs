@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 
 /// (tau, c0) with 0 <= c0 < tau: the only carrier of the two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub(crate) fn check(name: &'static str, found: f64, allowed: Interval) -> Result
         Ok(())
     } else {
         Err(Error::OutOfRange {
-            place: Place::scalar(name),
+            place: ArrayIndex::scalar(name),
             found,
             allowed,
         })

@@ -9,7 +9,7 @@ pub mod peers;
 mod rule;
 mod signals;
 
-pub(crate) use first::first_where;
+pub(crate) use first::bisect_first;
 pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
 pub use peers::PeerRadii;

@@ -24,13 +24,13 @@ pub struct Estimates {
     costs: Vec<f64>,       // [H, S, A]
     kernel: EmpiricalKernel,
     /// Rows counted since their averages were last renewed, each once.
-    dirty: Vec<Place>, // [at most H S A]
+    dirty: Vec<RowIndex>, // [at most H S A]
     is_dirty: Vec<bool>, // [H, S, A]
 }
 
 /// A row and where it is, so that nobody has to divide to find out.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-struct Place {
+struct RowIndex {
     row: u32,
     step: u32,
     state: u32,
@@ -101,7 +101,11 @@ impl Estimates {
     /// Takes one episode in and tells `changed` of every row that changed. The trajectory's first cost
     /// is the one counted.
     #[inline]
-    pub fn update(&mut self, seen: &Trajectory, changed: impl FnMut(ChangedRow<'_>)) -> Result<()> {
+    pub fn update(
+        &mut self,
+        seen: &Trajectory,
+        changed: impl FnMut(RowEstimate<'_>),
+    ) -> Result<()> {
         self.count(seen)?;
         self.renew(changed);
         Ok(())
@@ -114,18 +118,18 @@ impl Estimates {
         let (horizon, pairs) = (self.shape.horizon(), self.shape.pairs());
         let places = seen.states[..horizon].iter().zip(&seen.actions[..horizon]);
         let numbers = seen.rewards[..horizon].iter().zip(&seen.costs[..horizon]);
-        let mut followers = seen.states[1..horizon].iter();
+        let mut next_states = seen.states[1..horizon].iter();
         for (step, ((&state, &action), (reward, cost))) in places.zip(numbers).enumerate() {
             let row = step * pairs + self.shape.pair(state as usize, action as usize);
-            if let Some(&follower) = followers.next() {
-                self.kernel.count(row, follower as usize)?;
+            if let Some(&next_state) = next_states.next() {
+                self.kernel.count(row, next_state as usize)?;
             }
             self.visits[row] += 1;
             self.reward_sums[row] += reward;
             self.cost_sums[row] += cost;
             if !self.is_dirty[row] {
                 self.is_dirty[row] = true;
-                self.dirty.push(Place {
+                self.dirty.push(RowIndex {
                     row: row as u32,
                     step: step as u32,
                     state,
@@ -139,13 +143,13 @@ impl Estimates {
     /// The second half: renews the averages of every row counted since the last time, and tells
     /// `changed` of each.
     #[inline]
-    pub fn renew(&mut self, changed: impl FnMut(ChangedRow<'_>)) {
+    pub fn renew(&mut self, changed: impl FnMut(RowEstimate<'_>)) {
         self.renew_for(Told(changed));
     }
 
     /// [`Estimates::renew`] for a reader.
     #[inline]
-    pub(crate) fn renew_for(&mut self, reader: impl RowReader) {
+    pub(crate) fn renew_for(&mut self, reader: impl RowListener) {
         vectorised(Renewal {
             estimates: self,
             reader,
@@ -153,7 +157,7 @@ impl Estimates {
     }
 
     #[inline(always)]
-    fn renew_row(&mut self, place: Place) -> ChangedRow<'_> {
+    fn renew_row(&mut self, place: RowIndex) -> RowEstimate<'_> {
         let (row, step) = (place.row as usize, place.step as usize);
         let (state, action) = (place.state as usize, place.action as usize);
         let pair = self.shape.pair(state, action);
@@ -166,7 +170,7 @@ impl Estimates {
             self.kernel.renew(row, count);
             successors = self.kernel.row(step, pair);
         }
-        ChangedRow {
+        RowEstimate {
             step,
             state,
             action,
@@ -181,16 +185,16 @@ impl Estimates {
 
 /// Is told of every row that changed. Compilers do not always lay a closure out inside the loop that calls
 /// it; a method that is marked as `#[inline(always)]` they do.
-pub(crate) trait RowReader {
+pub(crate) trait RowListener {
     /// Called once for each row.
-    fn changed(&mut self, row: ChangedRow<'_>);
+    fn changed(&mut self, row: RowEstimate<'_>);
 }
 
 struct Told<F>(F);
 
-impl<F: FnMut(ChangedRow<'_>)> RowReader for Told<F> {
+impl<F: FnMut(RowEstimate<'_>)> RowListener for Told<F> {
     #[inline(always)]
-    fn changed(&mut self, row: ChangedRow<'_>) {
+    fn changed(&mut self, row: RowEstimate<'_>) {
         (self.0)(row);
     }
 }
@@ -200,7 +204,7 @@ struct Renewal<'a, R> {
     reader: R,
 }
 
-impl<R: RowReader> Job for Renewal<'_, R> {
+impl<R: RowListener> Job for Renewal<'_, R> {
     type Output = ();
 
     #[inline(always)]
@@ -216,7 +220,7 @@ impl<R: RowReader> Job for Renewal<'_, R> {
 
 /// What an episode changed at one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ChangedRow<'a> {
+pub struct RowEstimate<'a> {
     /// h.
     pub step: usize,
     /// s.

@@ -9,11 +9,11 @@ use crate::table::zeros;
 use crate::vectorised::{dot, dot_rows, dot_two};
 
 /// Problems with more states than this keep lists of the successors seen, as long as they are short.
-pub const MOST_STATES_IN_FULL: usize = 64;
+pub const MAX_DENSE_STATES: usize = 64;
 /// How many successors a list has room for at first; it doubles.
-const FIRST_WIDTH: usize = 4;
+const FIRST_LIST_WIDTH: usize = 4;
 /// A list may hold one state in this many; beyond that rows are kept in full.
-const LISTED_SHARE: usize = 2;
+const MAX_LISTED_SHARE: usize = 2;
 
 /// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
 /// that mass leaks there. Nothing is normalised. The last step has no rows.
@@ -26,11 +26,11 @@ pub struct EmpiricalKernel {
     num_states: usize,
     pairs: usize,
     num_rows: usize, // (H - 1) S A
-    rows: Rows,
+    rows: SuccessorCounts,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Rows {
+enum SuccessorCounts {
     Full {
         counts: Vec<u32>,        // [H - 1, S, A, S]
         probabilities: Vec<f64>, // [H - 1, S, A, S]
@@ -93,14 +93,14 @@ impl<'a> Successors<'a> {
 }
 
 impl EmpiricalKernel {
-    /// Nothing observed. Rows are kept in full if `in_full` says so or if there are few states.
+    /// Nothing observed. SuccessorCounts are kept in full if `in_full` says so or if there are few states.
     pub(super) fn new(shape: Shape, in_full: bool) -> Result<Self> {
         let (num_states, pairs) = (shape.num_states(), shape.pairs());
         let num_rows = (shape.horizon() - 1) * pairs;
-        let rows = if num_states > MOST_STATES_IN_FULL && !in_full {
-            Rows::listed(num_rows, FIRST_WIDTH)?
+        let rows = if num_states > MAX_DENSE_STATES && !in_full {
+            SuccessorCounts::listed(num_rows, FIRST_LIST_WIDTH)?
         } else {
-            Rows::full(num_rows, num_states)?
+            SuccessorCounts::full(num_rows, num_states)?
         };
         Ok(Self {
             num_states,
@@ -114,8 +114,8 @@ impl EmpiricalKernel {
     #[must_use]
     pub fn list_width(&self) -> Option<usize> {
         match &self.rows {
-            Rows::Full { .. } => None,
-            Rows::Listed { width, .. } => Some(*width),
+            SuccessorCounts::Full { .. } => None,
+            SuccessorCounts::Listed { width, .. } => Some(*width),
         }
     }
 
@@ -125,10 +125,10 @@ impl EmpiricalKernel {
     pub fn row(&self, step: usize, pair: usize) -> Successors<'_> {
         let row = step * self.pairs + pair;
         match &self.rows {
-            Rows::Full { probabilities, .. } => {
+            SuccessorCounts::Full { probabilities, .. } => {
                 Successors::Full(&probabilities[row * self.num_states..][..self.num_states])
             }
-            Rows::Listed {
+            SuccessorCounts::Listed {
                 width,
                 lengths,
                 states,
@@ -149,17 +149,17 @@ impl EmpiricalKernel {
     #[inline(always)]
     pub(super) fn count(&mut self, row: usize, successor: usize) -> Result<()> {
         match &mut self.rows {
-            Rows::Full { counts, .. } => {
+            SuccessorCounts::Full { counts, .. } => {
                 counts[row * self.num_states + successor] += 1;
                 Ok(())
             }
-            Rows::Listed { .. } => self.count_listed(row, successor),
+            SuccessorCounts::Listed { .. } => self.count_listed(row, successor),
         }
     }
 
     fn count_listed(&mut self, row: usize, successor: usize) -> Result<()> {
         loop {
-            let Rows::Listed {
+            let SuccessorCounts::Listed {
                 width,
                 lengths,
                 states,
@@ -198,10 +198,10 @@ impl EmpiricalKernel {
             return Ok(());
         };
         let wider = 2 * old_width;
-        let mut rows = if wider * LISTED_SHARE > self.num_states {
-            Rows::full(self.num_rows, self.num_states)?
+        let mut rows = if wider * MAX_LISTED_SHARE > self.num_states {
+            SuccessorCounts::full(self.num_rows, self.num_states)?
         } else {
-            Rows::listed(self.num_rows, wider)?
+            SuccessorCounts::listed(self.num_rows, wider)?
         };
         for row in 0..self.num_rows {
             let (step, pair) = (row / self.pairs, row % self.pairs);
@@ -217,8 +217,10 @@ impl EmpiricalKernel {
 
     fn counts(&self, row: usize) -> &[u32] {
         match &self.rows {
-            Rows::Full { counts, .. } => &counts[row * self.num_states..][..self.num_states],
-            Rows::Listed {
+            SuccessorCounts::Full { counts, .. } => {
+                &counts[row * self.num_states..][..self.num_states]
+            }
+            SuccessorCounts::Listed {
                 width,
                 lengths,
                 counts,
@@ -231,14 +233,14 @@ impl EmpiricalKernel {
     #[inline(always)]
     pub(super) fn renew(&mut self, row: usize, visits: f64) {
         let (counts, probabilities, range) = match &mut self.rows {
-            Rows::Full {
+            SuccessorCounts::Full {
                 counts,
                 probabilities,
             } => {
                 let start = row * self.num_states;
                 (counts, probabilities, start..start + self.num_states)
             }
-            Rows::Listed {
+            SuccessorCounts::Listed {
                 width,
                 lengths,
                 counts,
@@ -278,7 +280,7 @@ impl EmpiricalKernel {
     }
 }
 
-impl Rows {
+impl SuccessorCounts {
     fn full(num_rows: usize, num_states: usize) -> Result<Self> {
         let Some(entries) = num_rows.checked_mul(num_states) else {
             return Err(Error::TooLarge {
@@ -342,7 +344,7 @@ impl StepKernel for EmpiricalKernel {
     const ASKED_OFTEN: bool = true;
 
     #[inline(always)]
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         match self.row(step, pair) {
             // As long as the values: where their number is known beforehand, so is the row's.
             Successors::Full(row) => dot(&row[..values.len()], values),
@@ -354,7 +356,13 @@ impl StepKernel for EmpiricalKernel {
     }
 
     #[inline(always)]
-    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+    fn expectation_of_two(
+        &self,
+        step: usize,
+        pair: usize,
+        first: &[f64],
+        second: &[f64],
+    ) -> (f64, f64) {
         match self.row(step, pair) {
             Successors::Full(row) => dot_two(&row[..first.len()], first, second),
             listed @ Successors::Listed(..) => {
@@ -367,19 +375,19 @@ impl StepKernel for EmpiricalKernel {
     }
 
     #[inline(always)]
-    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
-        if let Rows::Full { probabilities, .. } = &self.rows {
+    fn all_expectations(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        if let SuccessorCounts::Full { probabilities, .. } = &self.rows {
             let rows = &probabilities[step * self.pairs * self.num_states..];
             dot_rows(rows, values, &mut out[..self.pairs]);
         } else {
             for (pair, target) in out[..self.pairs].iter_mut().enumerate() {
-                *target = self.expect(step, pair, values);
+                *target = self.expectation(step, pair, values);
             }
         }
     }
 
     #[inline(always)]
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
         match self.row(step, pair) {
             Successors::Full(row) => {
                 let row = &row[..next.len()];
@@ -435,8 +443,8 @@ mod tests {
             let values: Vec<f64> = (0..70).map(|i| f64::from(i).cos()).collect();
             for pair in 0..140 {
                 let (own, reference) = (
-                    listed.expect(0, pair, &values),
-                    full.expect(0, pair, &values),
+                    listed.expectation(0, pair, &values),
+                    full.expectation(0, pair, &values),
                 );
                 assert!((own - reference).abs() < 1e-14);
                 let row = listed.row(0, pair);

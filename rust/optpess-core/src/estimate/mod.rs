@@ -3,6 +3,6 @@
 mod empirical;
 mod kernel;
 
-pub(crate) use empirical::RowReader;
-pub use empirical::{ChangedRow, Estimates};
-pub use kernel::{EmpiricalKernel, MOST_STATES_IN_FULL, Successors};
+pub(crate) use empirical::RowListener;
+pub use empirical::{Estimates, RowEstimate};
+pub use kernel::{EmpiricalKernel, MAX_DENSE_STATES, Successors};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::{LANES, Lanes, RowBlocks, flat, flat_mut, with_small_constant};
+use crate::lanes::{LANES, Lanes, PackedRows, flat, flat_mut, with_small_constant};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -12,11 +12,11 @@ use crate::vectorised::{Job, vectorised};
 
 /// States are padded to a multiple of this, so that the best of several actions is found four states
 /// at a time.
-pub(crate) const GROUP: usize = 4;
+pub(crate) const STATES_PER_GROUP: usize = 4;
 
 /// One of the two signals of a board.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Of {
+pub(crate) enum SignalKind {
     /// g_r.
     Reward,
     /// g_c.
@@ -28,29 +28,29 @@ pub(crate) enum Of {
 ///
 /// Values on it are those of [`super::evaluate()`], bit for bit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Board {
+pub(crate) struct PackedProblem {
     shape: Shape,
-    padded: usize,      // |S|, rounded up to a multiple of GROUP
+    padded: usize,      // |S|, rounded up to a multiple of STATES_PER_GROUP
     blocks: usize,      // of eight slots
     reward: Vec<Lanes>, // [H, blocks]
     cost: Vec<Lanes>,   // [H, blocks]
-    kernel: RowBlocks,  // [H - 1, blocks]
+    kernel: PackedRows, // [H - 1, blocks]
     positive_costs: usize,
 }
 
-/// What recursions over a board write on: qualities and values of up to N signals or policies at once.
+/// What recursions over a board write on: action_values and values of up to N signals or policies at once.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct BoardWork {
-    pub(crate) qualities: Vec<Lanes>, // [N, blocks]
-    pub(crate) values: Vec<Lanes>,    // [N, S]
+pub(crate) struct PackedWork {
+    pub(crate) action_values: Vec<Lanes>, // [N, blocks]
+    pub(crate) values: Vec<Lanes>,        // [N, S]
 }
 
-impl BoardWork {
+impl PackedWork {
     /// Room for recursions of up to `tracks` values at once.
     pub(crate) fn new(shape: Shape, tracks: usize) -> Result<Self> {
         let (padded, blocks) = layout(shape);
         Ok(Self {
-            qualities: zeros("qualities [A, S]", tracks * blocks)?,
+            action_values: zeros("action_values [A, S]", tracks * blocks)?,
             values: zeros("values [S]", tracks * padded.div_ceil(LANES))?,
         })
     }
@@ -58,11 +58,11 @@ impl BoardWork {
 
 /// |S| padded, and how many blocks a step has.
 fn layout(shape: Shape) -> (usize, usize) {
-    let padded = shape.num_states().next_multiple_of(GROUP);
+    let padded = shape.num_states().next_multiple_of(STATES_PER_GROUP);
     (padded, (shape.num_actions() * padded).div_ceil(LANES))
 }
 
-impl Board {
+impl PackedProblem {
     /// A board with these signals, [g_r, g_c] of each (step, pair), on which nothing leads anywhere. Rows are kept as
     /// lists of up to `list_width` successors, or in full.
     pub(crate) fn new(
@@ -77,7 +77,7 @@ impl Board {
             blocks,
             reward: zeros("rewards [H, A, S]", steps * blocks)?,
             cost: zeros("costs [H, A, S]", steps * blocks)?,
-            kernel: RowBlocks::new((steps - 1) * blocks, shape.num_states(), list_width)?,
+            kernel: PackedRows::new((steps - 1) * blocks, shape.num_states(), list_width)?,
             positive_costs: 0,
         };
         for step in 0..steps {
@@ -95,7 +95,7 @@ impl Board {
         self.shape
     }
 
-    /// |S|, rounded up to a multiple of [`GROUP`].
+    /// |S|, rounded up to a multiple of [`STATES_PER_GROUP`].
     #[inline(always)]
     pub(crate) fn padded_states(&self) -> usize {
         self.padded
@@ -116,7 +116,7 @@ impl Board {
     /// Forgets all rows and makes room for others.
     pub(crate) fn clear_rows(&mut self, list_width: Option<usize>) -> Result<()> {
         let rows = (self.shape.horizon() - 1) * self.blocks;
-        self.kernel = RowBlocks::new(rows, self.shape.num_states(), list_width)?;
+        self.kernel = PackedRows::new(rows, self.shape.num_states(), list_width)?;
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl Board {
     }
 
     /// P_h(.|s,a) of one pair as pairs (successor, probability); not for the last step, which has none. What is
-    /// left out is as [`RowBlocks::set`] says.
+    /// left out is as [`PackedRows::set`] says.
     #[inline(always)]
     pub(crate) fn set_row(
         &mut self,
@@ -160,7 +160,7 @@ impl Board {
             .set(step * self.blocks + block, lane, successors);
     }
 
-    /// [`Board::set_row`] for a row that has a probability for every state.
+    /// [`PackedProblem::set_row`] for a row that has a probability for every state.
     #[inline(always)]
     pub(crate) fn set_full_row(&mut self, step: usize, state: usize, action: usize, row: &[f64]) {
         let (block, lane) = self.slot(state, action);
@@ -195,31 +195,31 @@ impl Board {
 
     /// One signal at every slot of a step.
     #[inline(always)]
-    pub(crate) fn signal(&self, of: Of, step: usize) -> &[Lanes] {
+    pub(crate) fn signal(&self, of: SignalKind, step: usize) -> &[Lanes] {
         let signal = match of {
-            Of::Reward => &self.reward,
-            Of::Cost => &self.cost,
+            SignalKind::Reward => &self.reward,
+            SignalKind::Cost => &self.cost,
         };
         &signal[step * self.blocks..][..self.blocks]
     }
 
-    /// The qualities of a step: what is its own at every slot plus, where a step follows, the expectation of
+    /// The action_values of a step: what is its own at every slot plus, where a step follows, the expectation of
     /// `following`, one value a state.
     #[inline(always)]
-    pub(crate) fn qualities<const S: usize>(
+    pub(crate) fn action_values<const S: usize>(
         &self,
         step: usize,
         own: impl Fn(usize) -> Lanes,
         following: &[f64],
-        qualities: &mut [Lanes],
+        action_values: &mut [Lanes],
     ) {
         if step + 1 < self.shape.horizon() {
             let first = step * self.blocks;
             self.kernel
-                .add_expectations::<S>(first, following, own, qualities);
+                .add_expectations::<S>(first, following, own, action_values);
         } else {
-            for (block, quality) in qualities.iter_mut().enumerate() {
-                *quality = own(block);
+            for (block, q) in action_values.iter_mut().enumerate() {
+                *q = own(block);
             }
         }
     }
@@ -229,9 +229,9 @@ impl Board {
     pub(crate) fn evaluate<const N: usize>(
         &self,
         policy: &MarkovPolicy,
-        signals: [Of; N],
+        signals: [SignalKind; N],
         initial: &InitialDistribution,
-        work: &mut BoardWork,
+        work: &mut PackedWork,
     ) -> [f64; N] {
         let [values] = self.follow([policy], signals, initial, work);
         values
@@ -243,9 +243,9 @@ impl Board {
     pub(crate) fn evaluate_actions<const P: usize, const N: usize>(
         &self,
         policies: [&[u32]; P],
-        signals: [Of; N],
+        signals: [SignalKind; N],
         initial: &InitialDistribution,
-        work: &mut BoardWork,
+        work: &mut PackedWork,
     ) -> [[f64; N]; P] {
         self.follow(policies, signals, initial, work)
     }
@@ -254,9 +254,9 @@ impl Board {
     fn follow<C: Choices, const P: usize, const N: usize>(
         &self,
         policies: [C; P],
-        signals: [Of; N],
+        signals: [SignalKind; N],
         initial: &InitialDistribution,
-        work: &mut BoardWork,
+        work: &mut PackedWork,
     ) -> [[f64; N]; P] {
         let states = self.shape.num_states();
         with_small_constant!(states, S => {
@@ -270,19 +270,19 @@ impl Board {
         let wide = self.padded.div_ceil(LANES);
         let values = |track: usize| &flat(&work.values[track * wide..][..wide])[..states];
         std::array::from_fn(|policy| {
-            std::array::from_fn(|signal| initial.expect(values(policy * N + signal)))
+            std::array::from_fn(|signal| initial.expectation(values(policy * N + signal)))
         })
     }
 }
 
-/// What a policy makes of qualities: values.
+/// What a policy makes of action_values: values.
 trait Choices: Copy {
     /// Writes the values of a step's states for each of N signals; the quality of (s, a) stands at a padded + s.
     fn choose<const N: usize>(
         &self,
         step: usize,
         padded: usize,
-        qualities: [&[f64]; N],
+        action_values: [&[f64]; N],
         values: [&mut [f64]; N],
     );
 }
@@ -294,15 +294,15 @@ impl Choices for &MarkovPolicy {
         &self,
         step: usize,
         padded: usize,
-        qualities: [&[f64]; N],
+        action_values: [&[f64]; N],
         values: [&mut [f64]; N],
     ) {
         let (rows, num_actions) = (self.step(step), self.shape().num_actions());
         match num_actions {
-            2 => weigh::<2, N>(num_actions, rows, padded, qualities, values),
-            3 => weigh::<3, N>(num_actions, rows, padded, qualities, values),
-            4 => weigh::<4, N>(num_actions, rows, padded, qualities, values),
-            _ => weigh::<0, N>(num_actions, rows, padded, qualities, values),
+            2 => weigh::<2, N>(num_actions, rows, padded, action_values, values),
+            3 => weigh::<3, N>(num_actions, rows, padded, action_values, values),
+            4 => weigh::<4, N>(num_actions, rows, padded, action_values, values),
+            _ => weigh::<0, N>(num_actions, rows, padded, action_values, values),
         }
     }
 }
@@ -313,17 +313,17 @@ fn weigh<const A: usize, const N: usize>(
     num_actions: usize,
     rows: &[f64],
     padded: usize,
-    qualities: [&[f64]; N],
+    action_values: [&[f64]; N],
     values: [&mut [f64]; N],
 ) {
     let num_actions = if A > 0 { A } else { num_actions };
-    let qualities = qualities.map(|own| &own[..num_actions * padded]);
+    let action_values = action_values.map(|own| &own[..num_actions * padded]);
     let states = values[0].len().min(padded);
     for (state, row) in rows.chunks_exact(num_actions).take(states).enumerate() {
         let mut sums = [0.0; N];
-        for (action, chance) in row.iter().enumerate() {
+        for (action, probability) in row.iter().enumerate() {
             for signal in 0..N {
-                sums[signal] += qualities[signal][action * padded + state] * chance;
+                sums[signal] += action_values[signal][action * padded + state] * probability;
             }
         }
         for signal in 0..N {
@@ -339,7 +339,7 @@ impl Choices for &[u32] {
         &self,
         step: usize,
         padded: usize,
-        qualities: [&[f64]; N],
+        action_values: [&[f64]; N],
         values: [&mut [f64]; N],
     ) {
         let states = values[0].len();
@@ -347,7 +347,7 @@ impl Choices for &[u32] {
         for (state, &action) in actions.iter().enumerate() {
             let slot = action as usize * padded + state;
             for signal in 0..N {
-                values[signal][state] = qualities[signal][slot];
+                values[signal][state] = action_values[signal][slot];
             }
         }
     }
@@ -356,10 +356,10 @@ impl Choices for &[u32] {
 /// `S` is the number of states, or 0 where it is not known beforehand. Values of all policies and signals go side
 /// by side: none waits for another.
 struct Recursion<'a, C, const P: usize, const N: usize, const S: usize> {
-    board: &'a Board,
+    board: &'a PackedProblem,
     policies: [C; P],
-    signals: [Of; N],
-    work: &'a mut BoardWork,
+    signals: [SignalKind; N],
+    work: &'a mut PackedWork,
 }
 
 impl<C: Choices, const P: usize, const N: usize, const S: usize> Job for Recursion<'_, C, P, N, S> {
@@ -369,24 +369,26 @@ impl<C: Choices, const P: usize, const N: usize, const S: usize> Job for Recursi
     fn run(self) {
         let (board, blocks) = (self.board, self.board.blocks);
         let states = if S > 0 { S } else { board.shape.num_states() };
-        let padded = states.next_multiple_of(GROUP);
+        let padded = states.next_multiple_of(STATES_PER_GROUP);
         let wide = padded.div_ceil(LANES);
         let work = self.work;
         for step in (0..board.shape.horizon()).rev() {
             let own = self.signals.map(|of| board.signal(of, step));
-            let qualities = work.qualities.chunks_exact_mut(N * blocks);
+            let action_values = work.action_values.chunks_exact_mut(N * blocks);
             let values = work.values.chunks_exact_mut(N * wide);
-            for ((policy, qualities), values) in self.policies.iter().zip(qualities).zip(values) {
-                let qualities: [_; N] = split(qualities, blocks);
+            for ((policy, action_values), values) in
+                self.policies.iter().zip(action_values).zip(values)
+            {
+                let action_values: [_; N] = split(action_values, blocks);
                 let mut values: [_; N] = split(values, wide);
                 for signal in 0..N {
                     let following = &flat(values[signal])[..states];
                     let own = |block: usize| own[signal][block];
-                    board.qualities::<S>(step, own, following, qualities[signal]);
+                    board.action_values::<S>(step, own, following, action_values[signal]);
                 }
-                let qualities = qualities.each_ref().map(|own| flat(own));
+                let action_values = action_values.each_ref().map(|own| flat(own));
                 let values = values.each_mut().map(|own| &mut flat_mut(own)[..states]);
-                policy.choose(step, padded, qualities, values);
+                policy.choose(step, padded, action_values, values);
             }
         }
     }

@@ -40,8 +40,8 @@ impl PairEvaluator {
             values: self,
         });
         (
-            initial.expect(&self.first[0]),
-            initial.expect(&self.second[0]),
+            initial.expectation(&self.first[0]),
+            initial.expectation(&self.second[0]),
         )
     }
 }
@@ -72,7 +72,7 @@ impl<F: StepSignal, G: StepSignal, K: StepKernel> Job for Recursion<'_, F, G, K>
                         let pair = shape.pair(state, action);
                         let mut own = (0.0, 0.0);
                         if step + 1 < shape.horizon() {
-                            own = kernel.expect_two(step, pair, next_first, next_second);
+                            own = kernel.expectation_of_two(step, pair, next_first, next_second);
                         }
                         sums.0 += (own.0 + f.at(step, pair)) * probability;
                         sums.1 += (own.1 + g.at(step, pair)) * probability;

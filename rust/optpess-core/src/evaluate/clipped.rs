@@ -47,29 +47,29 @@ impl ClippedValues {
         let (horizon, pairs) = (self.shape.horizon(), self.shape.pairs());
         for step in (0..horizon).rev() {
             let (here, next) = self.values.step_and_next(step);
-            let qualities = &mut self.action_values[step * pairs..][..pairs];
+            let action_values = &mut self.action_values[step * pairs..][..pairs];
             if step + 1 < horizon {
-                kernel.expect_all(step, next, qualities);
+                kernel.all_expectations(step, next, action_values);
             } else {
-                qualities.fill(0.0); // no step follows
+                action_values.fill(0.0); // no step follows
             }
-            signal.add_to(step, qualities);
+            signal.add_to(step, action_values);
             let most = (horizon - step) as f64;
-            for quality in qualities.iter_mut() {
-                *quality = quality.clamp(0.0, most);
+            for q in action_values.iter_mut() {
+                *q = q.clamp(0.0, most);
             }
             let actions = self.shape.num_actions();
-            let rows = qualities
+            let rows = action_values
                 .chunks_exact(actions)
                 .zip(policy.step(step).chunks_exact(actions));
-            for (value, (qualities, choices)) in here.iter_mut().zip(rows) {
-                *value = qualities
+            for (value, (action_values, choices)) in here.iter_mut().zip(rows) {
+                *value = action_values
                     .iter()
                     .zip(choices)
                     .fold(0.0, |sum, (q, p)| sum + q * p);
             }
         }
-        initial.expect(self.values.step(0))
+        initial.expectation(self.values.step(0))
     }
 }
 

@@ -44,7 +44,8 @@ pub fn value_difference<G: StepSignal, K: StepKernel>(
             if mass > 0.0 {
                 let mut change = second.0.at(step, pair) - first.0.at(step, pair);
                 if step + 1 < shape.horizon() {
-                    change += second.1.expect(step, pair, next) - first.1.expect(step, pair, next);
+                    change += second.1.expectation(step, pair, next)
+                        - first.1.expectation(step, pair, next);
                 }
                 total += mass * change;
             }

@@ -3,26 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::{LANES, Lanes, RowBlocks, flat, with_small_constant};
+use crate::lanes::{LANES, Lanes, PackedRows, flat, with_small_constant};
 use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::vectorised::{Job, vectorised};
 
-/// P^pi and N signals g^pi under the policy that is followed, laid out so that one vector holds eight
+/// P^pi and N signals g^pi under the policy that is chain, laid out so that one vector holds eight
 /// states. A change of the policy at one place rewrites one column; values are renewed from the last
 /// step that changed, to the bits of [`super::evaluate()`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Followed<const N: usize> {
+pub(crate) struct PolicyChain<const N: usize> {
     shape: Shape,
-    blocks: usize,        // of eight states
-    kernel: RowBlocks,    // [H - 1, blocks], P^pi_h(.|s) with s in the lanes
-    signals: Vec<Lanes>,  // [H, N, blocks]
-    values: Vec<Lanes>,   // [H, N, blocks]
-    stale: Option<usize>, // the last step whose values are out of date
+    blocks: usize,              // of eight states
+    kernel: PackedRows,         // [H - 1, blocks], P^pi_h(.|s) with s in the lanes
+    signals: Vec<Lanes>,        // [H, N, blocks]
+    values: Vec<Lanes>,         // [H, N, blocks]
+    stale_up_to: Option<usize>, // the last step whose values are out of date
 }
 
-impl<const N: usize> Followed<N> {
+impl<const N: usize> PolicyChain<N> {
     /// A policy that earns nothing and goes nowhere, until it is told otherwise; its rows are kept in full, or
     /// as lists of up to `list_width` successors.
     pub(crate) fn new(shape: Shape, list_width: Option<usize>) -> Result<Self> {
@@ -32,17 +32,17 @@ impl<const N: usize> Followed<N> {
         Ok(Self {
             shape,
             blocks,
-            kernel: RowBlocks::new((steps - 1) * blocks, shape.num_states(), list_width)?,
+            kernel: PackedRows::new((steps - 1) * blocks, shape.num_states(), list_width)?,
             signals: wide("the signals of a policy [H, S]", steps * N * blocks)?,
             values: wide("the values of a policy [H, S]", steps * N * blocks)?,
-            stale: None,
+            stale_up_to: None,
         })
     }
 
     /// Follows an action at (step, state) whose successors and signals are these; what leaving out a
-    /// successor means is said at [`RowBlocks::set`].
+    /// successor means is said at [`PackedRows::set`].
     #[inline(always)]
-    pub(crate) fn follow(
+    pub(crate) fn set_row(
         &mut self,
         step: usize,
         state: usize,
@@ -53,12 +53,12 @@ impl<const N: usize> Followed<N> {
             let block = step * self.blocks + state / LANES;
             self.kernel.set(block, state % LANES, successors);
         }
-        self.earn(step, state, signals);
+        self.set_signals(step, state, signals);
     }
 
-    /// [`Followed::follow`] for successors of which every state has a probability.
+    /// [`PolicyChain::set_row`] for successors of which every state has a probability.
     #[inline(always)]
-    pub(crate) fn follow_full(
+    pub(crate) fn set_full_row(
         &mut self,
         step: usize,
         state: usize,
@@ -69,16 +69,16 @@ impl<const N: usize> Followed<N> {
             let block = step * self.blocks + state / LANES;
             self.kernel.set_full(block, state % LANES, row);
         }
-        self.earn(step, state, signals);
+        self.set_signals(step, state, signals);
     }
 
     #[inline(always)]
-    fn earn(&mut self, step: usize, state: usize, signals: [f64; N]) {
+    fn set_signals(&mut self, step: usize, state: usize, signals: [f64; N]) {
         let (block, lane) = (state / LANES, state % LANES);
         for (which, signal) in signals.into_iter().enumerate() {
             self.signals[(step * N + which) * self.blocks + block].0[lane] = signal;
         }
-        self.stale = self.stale.max(Some(step));
+        self.stale_up_to = self.stale_up_to.max(Some(step));
     }
 
     /// V^pi_1(mu; g, P) for each signal.
@@ -88,39 +88,39 @@ impl<const N: usize> Followed<N> {
         let states = self.shape.num_states();
         std::array::from_fn(|which| {
             let first = &self.values[which * self.blocks..][..self.blocks];
-            initial.expect(&flat(first)[..states])
+            initial.expectation(&flat(first)[..states])
         })
     }
 }
 
 /// `S` is the number of states, or 0 where it is not known beforehand.
-struct Renewal<'a, const N: usize, const S: usize>(&'a mut Followed<N>);
+struct Renewal<'a, const N: usize, const S: usize>(&'a mut PolicyChain<N>);
 
 impl<const N: usize, const S: usize> Job for Renewal<'_, N, S> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let followed = self.0;
-        let (steps, states) = (followed.shape.horizon(), followed.shape.num_states());
+        let chain = self.0;
+        let (steps, states) = (chain.shape.horizon(), chain.shape.num_states());
         let (states, blocks) = if S > 0 {
             (S, S.div_ceil(LANES))
         } else {
-            (states, followed.blocks)
+            (states, chain.blocks)
         };
-        let Some(last) = followed.stale.take() else {
+        let Some(last) = chain.stale_up_to.take() else {
             return;
         };
         for step in (0..=last).rev() {
-            let (here, next) = followed.values[step * N * blocks..].split_at_mut(N * blocks);
-            let own = &followed.signals[step * N * blocks..][..N * blocks];
+            let (here, next) = chain.values[step * N * blocks..].split_at_mut(N * blocks);
+            let own = &chain.signals[step * N * blocks..][..N * blocks];
             if step + 1 == steps {
                 here.copy_from_slice(own);
                 continue;
             }
             let (here, own) = (here.chunks_exact_mut(blocks), own.chunks_exact(blocks));
             for ((here, own), next) in here.zip(own).zip(next.chunks_exact(blocks)) {
-                let (kernel, following) = (&followed.kernel, &flat(next)[..states]);
+                let (kernel, following) = (&chain.kernel, &flat(next)[..states]);
                 kernel.add_expectations::<S>(step * blocks, following, |block| own[block], here);
             }
         }

@@ -9,10 +9,10 @@ mod followed;
 mod occupancy;
 mod value;
 
-pub(crate) use board::{Board, BoardWork, GROUP, Of};
+pub(crate) use board::{PackedProblem, PackedWork, STATES_PER_GROUP, SignalKind};
 pub use both::PairEvaluator;
 pub use clipped::ClippedValues;
 pub use difference::{Expectation, value_difference};
-pub(crate) use followed::Followed;
+pub(crate) use followed::PolicyChain;
 pub use occupancy::{OccupancyMeasure, mix_policies, occupancy};
 pub use value::{Evaluator, evaluate, state_values};

@@ -1,6 +1,6 @@
 //! q of a given policy, by forward recursion, and the way back from occupancies to policies.
 
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::{MarkovPolicy, check_distribution};
 use crate::shape::Shape;
@@ -30,7 +30,7 @@ impl OccupancyMeasure {
         match data.iter().position(|&mass| !allowed.contains(mass)) {
             None => Ok(Self { shape, data }),
             Some(flat) => {
-                let place = Place::new(name, &shape.triple_index(flat));
+                let place = ArrayIndex::new(name, &shape.triple_index(flat));
                 let found = data[flat];
                 Err(if found.is_finite() {
                     Error::OutOfRange {
@@ -65,7 +65,7 @@ impl OccupancyMeasure {
 
     /// <q, g> = sum over (h,s,a) of q_h(s,a) g_h(s,a), which is V_1(mu; g, P) of the policy behind q.
     #[must_use]
-    pub fn expect<G: StepSignal>(&self, signal: &G) -> f64 {
+    pub fn expectation<G: StepSignal>(&self, signal: &G) -> f64 {
         let pairs = self.shape.pairs();
         let steps = self.data.chunks_exact(pairs).enumerate();
         steps
@@ -184,8 +184,8 @@ pub fn mix_policies<K: StepKernel>(
         });
     }
     check_distribution(weights, |entry| match entry {
-        Some(index) => Place::new("weights", &[index]),
-        None => Place::scalar("weights"),
+        Some(index) => ArrayIndex::new("weights", &[index]),
+        None => ArrayIndex::scalar("weights"),
     })?;
     let shape = first.shape();
     if let Some(other) = policies.iter().find(|policy| policy.shape() != shape) {

@@ -60,7 +60,7 @@ impl Evaluator {
         kernel: &K,
         initial: &InitialDistribution,
     ) -> f64 {
-        initial.expect(self.start_step(policy, signal, kernel))
+        initial.expectation(self.start_step(policy, signal, kernel))
     }
 
     /// V^pi_h for every step, of the last policy evaluated.
@@ -115,10 +115,10 @@ impl<G: StepSignal, K: StepKernel, const S: usize> Job for Recursion<'_, G, K, S
             }
             self.signal.add_to(step, self.expected); // now Q_h(s,a), where a is taken
             let (mut state, mut rest) = (0, choices);
-            each_row(self.expected, shape.num_actions(), |qualities| {
-                let choice = rest.split_off(..qualities.len()).unwrap_or_default();
-                let parts = qualities.iter().zip(choice);
-                here[state] = parts.fold(0.0, |sum, (quality, p)| sum + quality * p);
+            each_row(self.expected, shape.num_actions(), |action_values| {
+                let choice = rest.split_off(..action_values.len()).unwrap_or_default();
+                let parts = action_values.iter().zip(choice);
+                here[state] = parts.fold(0.0, |sum, (q, p)| sum + q * p);
                 state += 1;
             });
         }
@@ -140,12 +140,12 @@ fn expect_where_taken<K: StepKernel>(
         .filter(|&&probability| probability > 0.0)
         .count();
     if 2 * taken > choices.len() {
-        kernel.expect_all(step, next, expected);
+        kernel.all_expectations(step, next, expected);
         return;
     }
     for (pair, (target, &probability)) in expected.iter_mut().zip(choices).enumerate() {
         *target = if probability > 0.0 {
-            kernel.expect(step, pair, next)
+            kernel.expectation(step, pair, next)
         } else {
             0.0
         };

@@ -8,8 +8,8 @@
 mod rows;
 mod wide;
 
-pub(crate) use rows::RowBlocks;
-pub(crate) use wide::{Wide, column_sums, lane_sums, row_sums};
+pub(crate) use rows::PackedRows;
+pub(crate) use wide::{Lane, column_sums, lane_sums, row_sums};
 
 use serde::{Deserialize, Serialize};
 

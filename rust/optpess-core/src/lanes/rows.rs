@@ -3,33 +3,33 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::{LANES, Lanes, Wide, column_sums};
+use crate::lanes::{LANES, Lane, Lanes, column_sums};
 use crate::table::zeros;
 
 /// Rows in blocks of eight, in full or as lists of successors. Expectations have the order of additions of
 /// a dense or of a sparse kernel accordingly.
 ///
-/// What a list names is a state: [`RowBlocks::set`] and reading a stored learner both see to that, so that
+/// What a list names is a state: [`PackedRows::set`] and reading a stored learner both see to that, so that
 /// expectations need not look.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Unchecked")]
-pub(crate) struct RowBlocks {
+pub(crate) struct PackedRows {
     num_states: usize,
-    stored: Stored,
+    stored: PackedStorage,
 }
 
 /// As it was stored, by whomever.
 #[derive(Deserialize)]
 struct Unchecked {
     num_states: usize,
-    stored: Stored,
+    stored: PackedStorage,
 }
 
-impl TryFrom<Unchecked> for RowBlocks {
+impl TryFrom<Unchecked> for PackedRows {
     type Error = String;
 
     fn try_from(Unchecked { num_states, stored }: Unchecked) -> std::result::Result<Self, String> {
-        if let Stored::Listed { states, .. } = &stored {
+        if let PackedStorage::Listed { states, .. } = &stored {
             let named = states.iter().flat_map(|named| &named.0);
             if let Some(state) = named.max()
                 && *state as usize >= num_states
@@ -47,25 +47,25 @@ impl TryFrom<Unchecked> for RowBlocks {
 /// making wide ones of narrow ones takes longer than the sum they are for.
 #[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
 #[repr(C, align(64))]
-struct Named([u64; LANES]);
+struct StateBlock([u64; LANES]);
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-enum Stored {
+enum PackedStorage {
     Full(Vec<Lanes>), // [blocks, S']
     Listed {
         width: usize,
         lengths: Vec<u32>,         // [blocks], of the longest of the eight lists
-        states: Vec<Named>,        // [blocks, width]
+        states: Vec<StateBlock>,   // [blocks, width]
         probabilities: Vec<Lanes>, // [blocks, width], 0 where a list has ended
     },
 }
 
-impl RowBlocks {
+impl PackedRows {
     /// Rows that lead nowhere: lists with room for `width` successors, or in full.
     pub(crate) fn new(num_blocks: usize, num_states: usize, width: Option<usize>) -> Result<Self> {
         let stored = match width {
-            None => Stored::Full(zeros("a kernel [H, A, S, S]", num_blocks * num_states)?),
-            Some(width) => Stored::Listed {
+            None => PackedStorage::Full(zeros("a kernel [H, A, S, S]", num_blocks * num_states)?),
+            Some(width) => PackedStorage::Listed {
                 width,
                 lengths: zeros("lengths of successor lists", num_blocks)?,
                 states: zeros("successor lists", num_blocks * width)?,
@@ -78,8 +78,8 @@ impl RowBlocks {
     /// How many successors a list has room for; None if rows are kept in full.
     pub(crate) fn list_width(&self) -> Option<usize> {
         match &self.stored {
-            Stored::Full(_) => None,
-            Stored::Listed { width, .. } => Some(*width),
+            PackedStorage::Full(_) => None,
+            PackedStorage::Listed { width, .. } => Some(*width),
         }
     }
 
@@ -93,13 +93,13 @@ impl RowBlocks {
         successors: impl Iterator<Item = (usize, f64)>,
     ) {
         match &mut self.stored {
-            Stored::Full(columns) => {
+            PackedStorage::Full(columns) => {
                 let columns = &mut columns[block * self.num_states..][..self.num_states];
                 for (state, probability) in successors {
                     columns[state].0[lane] = probability;
                 }
             }
-            Stored::Listed {
+            PackedStorage::Listed {
                 width,
                 lengths,
                 states,
@@ -123,10 +123,10 @@ impl RowBlocks {
         }
     }
 
-    /// [`RowBlocks::set`] for a row that has a probability for every state.
+    /// [`PackedRows::set`] for a row that has a probability for every state.
     #[inline(always)]
     pub(crate) fn set_full(&mut self, block: usize, lane: usize, row: &[f64]) {
-        if let Stored::Full(columns) = &mut self.stored {
+        if let PackedStorage::Full(columns) = &mut self.stored {
             let columns = &mut columns[block * self.num_states..][..self.num_states];
             for (column, probability) in columns.iter_mut().zip(row) {
                 column.0[lane] = *probability;
@@ -139,13 +139,13 @@ impl RowBlocks {
     /// One row as pairs (successor, probability).
     #[inline(always)]
     pub(crate) fn row(&self, block: usize, lane: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
-        let (full, states, listed): (&[Lanes], &[Named], &[Lanes]) = match &self.stored {
-            Stored::Full(columns) => (
+        let (full, states, listed): (&[Lanes], &[StateBlock], &[Lanes]) = match &self.stored {
+            PackedStorage::Full(columns) => (
                 &columns[block * self.num_states..][..self.num_states],
                 &[],
                 &[],
             ),
-            Stored::Listed {
+            PackedStorage::Listed {
                 width,
                 lengths,
                 states,
@@ -178,7 +178,7 @@ impl RowBlocks {
         // `own` is asked by number: an iterator over such wide things passes each through memory.
         let targets = blocks.iter_mut().enumerate();
         match &self.stored {
-            Stored::Full(columns) => {
+            PackedStorage::Full(columns) => {
                 if S > 0
                     && let Some(following) = following.first_chunk::<S>()
                 {
@@ -194,7 +194,7 @@ impl RowBlocks {
                     *target = own(block).plus(column_sums::<0>(columns, following));
                 }
             }
-            Stored::Listed {
+            PackedStorage::Listed {
                 width,
                 lengths,
                 states,
@@ -229,14 +229,14 @@ mod tests {
 
     #[test]
     fn stored_lists_that_name_no_state_are_refused() {
-        let mut rows = RowBlocks::new(2, 5, Some(3)).unwrap();
+        let mut rows = PackedRows::new(2, 5, Some(3)).unwrap();
         rows.set(1, 2, [(4, 0.25), (1, 0.75)].into_iter());
         let stored = toml::to_string(&rows).unwrap();
-        let read: RowBlocks = toml::from_str(&stored).unwrap();
+        let read: PackedRows = toml::from_str(&stored).unwrap();
         assert!(read.row(1, 2).eq(rows.row(1, 2)));
         let falsified = stored.replacen("4, 0, 0", "5, 0, 0", 1);
         assert_ne!(falsified, stored, "{stored}");
-        let refused = toml::from_str::<RowBlocks>(&falsified);
+        let refused = toml::from_str::<PackedRows>(&falsified);
         assert!(
             refused
                 .unwrap_err()

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use crate::lanes::{LANES, Lanes};
 
 /// One number, or several side by side that are treated alike.
-pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
+pub(crate) trait Lane: Copy + Default + Debug + Send + Sync {
     /// How many numbers there are.
     const COUNT: usize;
     /// As many indices.
@@ -17,7 +17,7 @@ pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
     /// f of each number and its partner.
     fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self;
     /// Where the first of `pair` is greater than the second the number of `yes`, else that of `no`.
-    fn choose(pair: (Self, Self), yes: Self, no: Self) -> Self;
+    fn select_greater(pair: (Self, Self), yes: Self, no: Self) -> Self;
     /// One of the numbers.
     fn lane(&self, lane: usize) -> f64;
     /// One of the numbers, to be written.
@@ -31,37 +31,37 @@ pub(crate) trait Wide: Copy + Default + Debug + Send + Sync {
 
     /// The numbers as compilers keep them in one register from one turn of a loop to the next; eight
     /// floats they would take apart and not always put together again.
-    type Held: Copy;
+    type Register: Copy;
     /// To be carried through a loop.
-    fn hold(self) -> Self::Held;
+    fn to_register(self) -> Self::Register;
     /// What was carried.
-    fn held(held: Self::Held) -> Self;
+    fn from_register(held: Self::Register) -> Self;
 
     /// Some of the numbers.
-    type Chosen: Copy;
-    /// How many calls of [`Wide::visit`] it takes to come by each number's row of a table of `num_rows`.
-    fn visits(num_rows: usize) -> usize;
+    type Mask: Copy;
+    /// How many calls of [`Lane::scan_row`] it takes to come by each number's row of a table of `num_rows`.
+    fn rows_to_scan(num_rows: usize) -> usize;
     /// Number `visit` of the rows to look at and the numbers whose index is that row; over all visits each
     /// number is chosen once. Goes by rows or by numbers, whichever takes fewer visits.
-    fn visit(indices: &Self::Indices, num_rows: usize, visit: usize) -> (usize, Self::Chosen);
+    fn scan_row(indices: &Self::Indices, num_rows: usize, visit: usize) -> (usize, Self::Mask);
     /// The numbers of `yes` that are chosen, else those of `no`.
-    fn take(chosen: Self::Chosen, yes: Self, no: Self) -> Self;
+    fn select(chosen: Self::Mask, yes: Self, no: Self) -> Self;
     /// Replaces the numbers that are chosen by those of `yes`.
     #[inline(always)]
-    fn replace(held: &mut Self::Held, chosen: Self::Chosen, yes: Self) {
-        *held = Self::take(chosen, yes, Self::held(*held)).hold();
+    fn select_into(held: &mut Self::Register, chosen: Self::Mask, yes: Self) {
+        *held = Self::select(chosen, yes, Self::from_register(*held)).to_register();
     }
-    /// [`Wide::take`] for indices.
-    fn take_indices(chosen: Self::Chosen, yes: Self::Indices, no: Self::Indices) -> Self::Indices;
-    /// [`Wide::choose`] for indices.
-    fn choose_indices(pair: (Self, Self), yes: u32, no: Self::Indices) -> Self::Indices;
+    /// [`Lane::select`] for indices.
+    fn select_indices(chosen: Self::Mask, yes: Self::Indices, no: Self::Indices) -> Self::Indices;
+    /// [`Lane::select_greater`] for indices.
+    fn select_greater_indices(pair: (Self, Self), yes: u32, no: Self::Indices) -> Self::Indices;
     /// f of each index.
     fn from_indices(indices: &Self::Indices, f: impl Fn(u32) -> f64) -> Self;
     /// f of each lane's number.
     fn indices(f: impl Fn(usize) -> u32) -> Self::Indices;
 }
 
-impl Wide for f64 {
+impl Lane for f64 {
     const COUNT: usize = 1;
     type Indices = [u32; 1];
 
@@ -81,7 +81,7 @@ impl Wide for f64 {
     }
 
     #[inline(always)]
-    fn choose((x, y): (Self, Self), yes: Self, no: Self) -> Self {
+    fn select_greater((x, y): (Self, Self), yes: Self, no: Self) -> Self {
         if x > y { yes } else { no }
     }
 
@@ -95,42 +95,42 @@ impl Wide for f64 {
         self
     }
 
-    type Held = f64;
+    type Register = f64;
 
     #[inline(always)]
-    fn hold(self) -> f64 {
+    fn to_register(self) -> f64 {
         self
     }
 
     #[inline(always)]
-    fn held(held: f64) -> Self {
+    fn from_register(held: f64) -> Self {
         held
     }
 
-    type Chosen = ();
+    type Mask = ();
 
     #[inline(always)]
-    fn visits(_: usize) -> usize {
+    fn rows_to_scan(_: usize) -> usize {
         1
     }
 
     #[inline(always)]
-    fn visit(indices: &Self::Indices, _: usize, _: usize) -> (usize, Self::Chosen) {
+    fn scan_row(indices: &Self::Indices, _: usize, _: usize) -> (usize, Self::Mask) {
         (indices[0] as usize, ())
     }
 
     #[inline(always)]
-    fn take((): (), yes: Self, _: Self) -> Self {
+    fn select((): (), yes: Self, _: Self) -> Self {
         yes
     }
 
     #[inline(always)]
-    fn take_indices((): (), yes: Self::Indices, _: Self::Indices) -> Self::Indices {
+    fn select_indices((): (), yes: Self::Indices, _: Self::Indices) -> Self::Indices {
         yes
     }
 
     #[inline(always)]
-    fn choose_indices((x, y): (Self, Self), yes: u32, no: Self::Indices) -> Self::Indices {
+    fn select_greater_indices((x, y): (Self, Self), yes: u32, no: Self::Indices) -> Self::Indices {
         [if x > y { yes } else { no[0] }]
     }
 
@@ -147,12 +147,12 @@ impl Wide for f64 {
 
 /// The lanes whose key is the wanted one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ChosenLanes {
+pub(crate) struct LaneMask {
     keys: [u32; LANES],
     wanted: u32,
 }
 
-impl Wide for Lanes {
+impl Lane for Lanes {
     const COUNT: usize = LANES;
     type Indices = [u32; LANES];
 
@@ -178,7 +178,7 @@ impl Wide for Lanes {
     }
 
     #[inline(always)]
-    fn choose((x, y): (Self, Self), yes: Self, mut no: Self) -> Self {
+    fn select_greater((x, y): (Self, Self), yes: Self, mut no: Self) -> Self {
         for lane in 0..LANES {
             no.0[lane] = if x.0[lane] > y.0[lane] {
                 yes.0[lane]
@@ -200,46 +200,46 @@ impl Wide for Lanes {
     }
 
     #[cfg(target_arch = "x86_64")]
-    type Held = std::arch::x86_64::__m512d;
+    type Register = std::arch::x86_64::__m512d;
     #[cfg(not(target_arch = "x86_64"))]
-    type Held = [f64; LANES];
+    type Register = [f64; LANES];
 
     #[inline(always)]
-    fn hold(self) -> Self::Held {
+    fn to_register(self) -> Self::Register {
         // SAFETY: both types are eight floats, of which any are valid.
         #[allow(clippy::useless_transmute, reason = "elsewhere it is the same type")]
         unsafe {
-            std::mem::transmute::<[f64; LANES], Self::Held>(self.0)
+            std::mem::transmute::<[f64; LANES], Self::Register>(self.0)
         }
     }
 
     #[inline(always)]
-    fn held(held: Self::Held) -> Self {
+    fn from_register(held: Self::Register) -> Self {
         // SAFETY: both types are eight floats, of which any are valid.
         #[allow(clippy::useless_transmute, reason = "elsewhere it is the same type")]
-        Self(unsafe { std::mem::transmute::<Self::Held, [f64; LANES]>(held) })
+        Self(unsafe { std::mem::transmute::<Self::Register, [f64; LANES]>(held) })
     }
 
-    type Chosen = ChosenLanes;
+    type Mask = LaneMask;
 
     #[inline(always)]
-    fn visits(num_rows: usize) -> usize {
+    fn rows_to_scan(num_rows: usize) -> usize {
         num_rows.min(LANES)
     }
 
     #[inline(always)]
-    fn visit(indices: &Self::Indices, num_rows: usize, visit: usize) -> (usize, Self::Chosen) {
+    fn scan_row(indices: &Self::Indices, num_rows: usize, visit: usize) -> (usize, Self::Mask) {
         let wanted = visit as u32;
         if num_rows <= LANES {
             let keys = *indices;
-            return (visit, ChosenLanes { keys, wanted });
+            return (visit, LaneMask { keys, wanted });
         }
         let keys = std::array::from_fn(|lane| lane as u32);
-        (indices[visit] as usize, ChosenLanes { keys, wanted })
+        (indices[visit] as usize, LaneMask { keys, wanted })
     }
 
     #[inline(always)]
-    fn take(chosen: ChosenLanes, yes: Self, mut no: Self) -> Self {
+    fn select(chosen: LaneMask, yes: Self, mut no: Self) -> Self {
         for lane in 0..LANES {
             no.0[lane] = if chosen.keys[lane] == chosen.wanted {
                 yes.0[lane]
@@ -251,8 +251,8 @@ impl Wide for Lanes {
     }
 
     #[inline(always)]
-    fn take_indices(
-        chosen: ChosenLanes,
+    fn select_indices(
+        chosen: LaneMask,
         yes: Self::Indices,
         mut no: Self::Indices,
     ) -> Self::Indices {
@@ -267,7 +267,11 @@ impl Wide for Lanes {
     }
 
     #[inline(always)]
-    fn choose_indices((x, y): (Self, Self), yes: u32, mut no: Self::Indices) -> Self::Indices {
+    fn select_greater_indices(
+        (x, y): (Self, Self),
+        yes: u32,
+        mut no: Self::Indices,
+    ) -> Self::Indices {
         for lane in 0..LANES {
             no[lane] = if x.0[lane] > y.0[lane] { yes } else { no[lane] };
         }
@@ -295,7 +299,7 @@ pub(crate) fn column_sums<const N: usize>(columns: &[Lanes], values: &[f64]) -> 
 
 /// [`column_sums`] for values that differ between the lanes.
 #[inline(always)]
-pub(crate) fn lane_sums<const N: usize, V: Wide>(columns: &[V], values: &[V]) -> V {
+pub(crate) fn lane_sums<const N: usize, V: Lane>(columns: &[V], values: &[V]) -> V {
     products_in_order::<N, _, _, _>(columns, values, |column, value| {
         column.zip(*value, |x, y| x * y)
     })
@@ -303,12 +307,12 @@ pub(crate) fn lane_sums<const N: usize, V: Wide>(columns: &[V], values: &[V]) ->
 
 /// [`column_sums`] for factors that are the same in all lanes and values that differ.
 #[inline(always)]
-pub(crate) fn row_sums<const N: usize, V: Wide>(row: &[f64], values: &[V]) -> V {
+pub(crate) fn row_sums<const N: usize, V: Lane>(row: &[f64], values: &[V]) -> V {
     products_in_order::<N, _, _, _>(row, values, |factor, value| value.map(|y| factor * y))
 }
 
 #[inline(always)]
-fn products_in_order<const N: usize, A, B, V: Wide>(
+fn products_in_order<const N: usize, A, B, V: Lane>(
     first: &[A],
     second: &[B],
     product: impl Fn(&A, &B) -> V,
@@ -323,7 +327,7 @@ fn products_in_order<const N: usize, A, B, V: Wide>(
 }
 
 #[inline(always)]
-fn sums_in_order<A, B, V: Wide>(first: &[A], second: &[B], product: impl Fn(&A, &B) -> V) -> V {
+fn sums_in_order<A, B, V: Lane>(first: &[A], second: &[B], product: impl Fn(&A, &B) -> V) -> V {
     const RUNNING: usize = 4;
     let (body, rest) = first.as_chunks::<RUNNING>();
     let (factors, last_factors) = second.as_chunks::<RUNNING>();

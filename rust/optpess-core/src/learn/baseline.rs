@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::SafetyMargin;
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::policy::MarkovPolicy;
 
 /// pi0 with what is known of its cost.
@@ -43,7 +43,7 @@ impl SafeBaseline {
         let allowed = Interval::open_closed(0.0, policy.shape().horizon() as f64);
         if !allowed.contains(cost_limit) {
             return Err(Error::OutOfRange {
-                place: Place::scalar("cost_limit"),
+                place: ArrayIndex::scalar("cost_limit"),
                 found: cost_limit,
                 allowed,
             });

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::{Bonus, MAX_EPISODES, first_where};
+use crate::confidence::{Bonus, MAX_EPISODES, bisect_first};
 use crate::error::Result;
 use crate::estimate::Estimates;
 use crate::shape::Shape;
@@ -28,15 +28,15 @@ const ROUNDING: f64 = 1e-9;
 ///
 /// Citation: \[Liu21\], Lemma D.2, for the second. Deviation: none; the decisions are those of Algorithm 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct GateWatch {
+pub(crate) struct GateBound {
     /// The bound from below keeps the gate shut after fewer episodes than this; None until the next look.
     shut_before: Option<u64>,
     /// How far the value may still move; not positive if the next plan must look.
     slack: f64,
     /// Whether the gate was open at the last look.
     open: bool,
-    /// What any value may have moved since the last look.
-    moved: f64,
+    /// What any value may have drift since the last look.
+    drift: f64,
     /// max V_h over the states seen, at the last look.
     highest: Vec<f64>, // [H + 1]
     /// The largest size of a cost ever observed.
@@ -45,13 +45,13 @@ pub(crate) struct GateWatch {
     least_cost: f64,
 }
 
-impl GateWatch {
+impl GateBound {
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
             shut_before: None,
             slack: 0.0,
             open: false,
-            moved: 0.0,
+            drift: 0.0,
             highest: zeros("highest values [H + 1]", shape.horizon() + 1)?,
             largest_cost: 0.0,
             least_cost: 0.0,
@@ -61,35 +61,35 @@ impl GateWatch {
     /// Whether the gate is surely shut after this many episodes.
     #[inline(always)]
     pub(crate) fn is_shut(&self, episodes: u64) -> bool {
-        self.is_kept_shut(episodes) || (self.is_sure() && !self.open)
+        self.is_shut_by_bonus(episodes) || (self.has_slack() && !self.open)
     }
 
     /// Whether the bound from below keeps the gate shut after this many episodes.
     #[inline(always)]
-    fn is_kept_shut(&self, episodes: u64) -> bool {
+    fn is_shut_by_bonus(&self, episodes: u64) -> bool {
         self.shut_before.is_some_and(|end| episodes < end)
     }
 
     /// Whether the gate is surely open.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
-        self.is_sure() && self.open
+        self.has_slack() && self.open
     }
 
     #[inline(always)]
-    fn is_sure(&self) -> bool {
+    fn has_slack(&self) -> bool {
         self.slack > 0.0
     }
 
     /// Someone must look before the next plan.
     #[inline(always)]
-    fn doubt(&mut self) {
+    fn invalidate(&mut self) {
         self.slack = 0.0;
     }
 
-    /// The gate was looked at: pi0 has these values, and from the start `value`, which the gate holds
+    /// The gate was evaluated at: pi0 has these values, and from the start `value`, which the gate holds
     /// against `midpoint`.
-    pub(crate) fn looked(
+    pub(crate) fn evaluated(
         &mut self,
         (value, midpoint): (f64, f64),
         values: &StateValues,
@@ -98,12 +98,12 @@ impl GateWatch {
     ) {
         let shape = estimates.shape();
         if self.shut_before.is_none() {
-            self.shut_before = Some(self.crossing(midpoint, shape.horizon(), bonus));
+            self.shut_before = Some(self.earliest_opening(midpoint, shape.horizon(), bonus));
         }
-        self.moved = 0.0;
+        self.drift = 0.0;
         self.open = value < midpoint;
         self.slack = (value - midpoint).abs() - ROUNDING * (1.0 + value.abs());
-        if !self.is_sure() {
+        if !self.has_slack() {
             return; // also for a value that is not a number
         }
         let rows = estimates.visits().chunks_exact(shape.num_actions());
@@ -113,7 +113,7 @@ impl GateWatch {
                 let (step, state) = (place / shape.num_states(), place % shape.num_states());
                 let value = values.step(step)[state];
                 if value < 0.0 {
-                    return self.doubt(); // the bound is for values in [0, max V]
+                    return self.invalidate(); // the bound is for values in [0, max V]
                 }
                 self.highest[step] = self.highest[step].max(value);
             }
@@ -121,7 +121,7 @@ impl GateWatch {
     }
 
     /// The least number of episodes after which the bound from below is not above the midpoint.
-    fn crossing(&self, midpoint: f64, horizon: usize, bonus: &Bonus) -> u64 {
+    fn earliest_opening(&self, midpoint: f64, horizon: usize, bonus: &Bonus) -> u64 {
         let horizon = horizon as f64;
         let above = midpoint + ROUNDING * (1.0 + midpoint - horizon * self.least_cost);
         // An average of 2^32 numbers may lie below the least of them by (1 + 2^-53)^(2^32) - 1 < 1e-6 of it.
@@ -131,12 +131,12 @@ impl GateWatch {
             (horizon * row).min(bonus.at(0)) > above
         };
         // The bonus falls with the visits, so the bound is above up to a point and not beyond.
-        first_where(0..MAX_EPISODES, |episodes| !is_above(episodes))
+        bisect_first(0..MAX_EPISODES, |episodes| !is_above(episodes))
     }
 
     /// A cost beyond all earlier ones was observed. That is rare, and what was found from below may not hold.
     #[cold]
-    fn extend_range(&mut self, costs: &[f64]) {
+    fn widen_cost_range(&mut self, costs: &[f64]) {
         for &cost in costs {
             self.largest_cost = self.largest_cost.max(cost.abs());
             self.least_cost = self.least_cost.min(cost);
@@ -146,7 +146,7 @@ impl GateWatch {
 
     /// An episode has been counted, the last of so many, and `cost` is c underbar as it was at the last look.
     #[inline(always)]
-    pub(crate) fn seen<G: StepSignal>(
+    pub(crate) fn counted<G: StepSignal>(
         &mut self,
         episodes: u64,
         seen: &Trajectory,
@@ -157,26 +157,26 @@ impl GateWatch {
         let costs = &seen.costs[..shape.horizon()];
         let is_news = |&cost: &f64| cost < self.least_cost || cost > self.largest_cost;
         if costs.iter().fold(false, |any, cost| any | is_news(cost)) {
-            self.extend_range(costs);
+            self.widen_cost_range(costs);
         }
-        if self.is_kept_shut(episodes) {
-            return self.doubt(); // after the last of them someone looks
+        if self.is_shut_by_bonus(episodes) {
+            return self.invalidate(); // after the last of them someone looks
         }
-        if !self.is_sure() {
+        if !self.has_slack() {
             return;
         }
-        let fixed = 3.0 * self.largest_cost + 2.0 * self.moved;
+        let fixed = 3.0 * self.largest_cost + 2.0 * self.drift;
         let mut change = 0.0;
         for step in 0..shape.horizon() {
             let pair = shape.pair(seen.states[step] as usize, seen.actions[step] as usize);
             let visits_before = estimates.visits()[step * shape.pairs() + pair] - 1;
             if visits_before == 0 {
-                return self.doubt(); // a state or an action that was not among those looked at
+                return self.invalidate(); // a state or an action that was not among those evaluated at
             }
             let range = fixed + cost.at(step, pair) + self.highest[step + 1];
             change += range / f64::from(visits_before);
         }
-        self.moved += change;
+        self.drift += change;
         self.slack -= change;
     }
 }
@@ -223,7 +223,7 @@ mod tests {
                 rewards: vec![0.0; 3],
                 costs: (0..3).map(|_| least + f64::from(toss(5) == 0)).collect(),
             };
-            let mut renew = |row: crate::estimate::ChangedRow<'_>| {
+            let mut renew = |row: crate::estimate::RowEstimate<'_>| {
                 signal.update(row.step, row.pair, row.cost, bonus.at(row.visits));
             };
             estimates.update(&seen, &mut renew).unwrap();
@@ -252,15 +252,15 @@ mod tests {
         let bonus = LearningTerms::new(1_000_000, 0.1, ConfidenceRule::Theorem)
             .unwrap()
             .bonus(shape);
-        let mut watch = GateWatch::new(shape).unwrap();
-        let crossing = watch.crossing(1.0, 3, &bonus);
+        let mut watch = GateBound::new(shape).unwrap();
+        let earliest_opening = watch.earliest_opening(1.0, 3, &bonus);
         let bound = |k: u64| 3.0 * bonus.at(k as u32);
-        assert!(bound(crossing - 1) > 1.0 && bound(crossing) < 1.0 + 1e-8);
-        watch.extend_range(&[-0.1, 0.5]);
-        assert!(watch.crossing(1.0, 3, &bonus) < crossing);
-        assert_eq!(watch.crossing(2.0 * bonus.at(0), 3, &bonus), 0);
-        watch.extend_range(&[-1e9]);
-        assert_eq!(watch.crossing(1.0, 3, &bonus), 0);
+        assert!(bound(earliest_opening - 1) > 1.0 && bound(earliest_opening) < 1.0 + 1e-8);
+        watch.widen_cost_range(&[-0.1, 0.5]);
+        assert!(watch.earliest_opening(1.0, 3, &bonus) < earliest_opening);
+        assert_eq!(watch.earliest_opening(2.0 * bonus.at(0), 3, &bonus), 0);
+        watch.widen_cost_range(&[-1e9]);
+        assert_eq!(watch.earliest_opening(1.0, 3, &bonus), 0);
     }
 
     /// A run in which the pessimistic cost of a policy wanders around the midpoint.
@@ -335,7 +335,7 @@ mod tests {
             let mut current = PessimisticCost::new(shape, bonus.at(0)).unwrap();
             let mut told = current.clone();
             let mut evaluator = Evaluator::new(shape).unwrap();
-            let mut watch = GateWatch::new(shape).unwrap();
+            let mut watch = GateBound::new(shape).unwrap();
             let mut looked_at: Vec<f64> = vec![];
             let mut was_open = None;
             for k in 0..EPISODES {
@@ -348,18 +348,18 @@ mod tests {
                 if watch.is_shut(k) || watch.is_open() {
                     prop_assert_eq!(watch.is_open(), open, "{}: {} {}", k, value, midpoint);
                     prop_assert_eq!(watch.is_shut(k), !open);
-                    if watch.is_kept_shut(k) {
+                    if watch.is_shut_by_bonus(k) {
                         tally.by_first += 1;
                     } else {
                         tally.by_second += 1;
                         for (before, now) in looked_at.iter().zip(everywhere()) {
-                            let allowed = watch.moved + ROUNDING * (1.0 + now.abs());
-                            let moved = (now - before).abs();
-                            prop_assert!(moved <= allowed, "{}: {} > {}", k, moved, allowed);
+                            let allowed = watch.drift + ROUNDING * (1.0 + now.abs());
+                            let drift = (now - before).abs();
+                            prop_assert!(drift <= allowed, "{}: {} > {}", k, drift, allowed);
                         }
                     }
                 } else {
-                    watch.looked((value, midpoint), values, &estimates, &bonus);
+                    watch.evaluated((value, midpoint), values, &estimates, &bonus);
                     looked_at = everywhere().collect();
                     told = current.clone();
                 }
@@ -374,11 +374,11 @@ mod tests {
                         .map(|_| centre + width * (2.0 * generator.random::<f64>() - 1.0))
                         .collect(),
                 };
-                let mut renew = |row: crate::estimate::ChangedRow<'_>| {
+                let mut renew = |row: crate::estimate::RowEstimate<'_>| {
                     current.update(row.step, row.pair, row.cost, bonus.at(row.visits));
                 };
                 estimates.update(&seen, &mut renew).unwrap();
-                watch.seen(k + 1, &seen, &estimates, &told);
+                watch.counted(k + 1, &seen, &estimates, &told);
                 if self.eager {
                     told = current.clone();
                 }

@@ -17,16 +17,16 @@ pub use baseline::{CostRadius, SafeBaseline, SafeCost};
 pub use optpess_lp::OptPessLp;
 pub use optpess_primal_dual::OptPessPrimalDual;
 pub use pessimistic_set::PessimisticSet;
-pub(crate) use side_by_side::PrimalDualFlock;
+pub(crate) use side_by_side::BatchLearners;
 
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::estimate::Estimates;
-use crate::lanes::Wide;
+use crate::lanes::Lane;
 use crate::plan::Certificate;
-use crate::policy::{Actions, MarkovPolicy};
+use crate::policy::{ActionTable, MarkovPolicy};
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
@@ -101,7 +101,7 @@ pub trait Learner: Clone + Send + Sync {
     /// The policy of the last deployment as one action for each (step, state), if the learner keeps it so. Its
     /// changes are from the version before.
     #[inline(always)]
-    fn actions(&self) -> Option<Actions<'_>> {
+    fn actions(&self) -> Option<ActionTable<'_>> {
         None
     }
     /// Takes in an episode that is known to be well-formed.
@@ -115,7 +115,7 @@ pub trait Learner: Clone + Send + Sync {
 
     /// Copies of the learner that run side by side, for learners and problems that have them.
     #[expect(private_interfaces, private_bounds, reason = "for the run room alone")]
-    fn flock<V: Wide>(&self) -> Result<Option<PrimalDualFlock<V>>> {
+    fn flock<V: Lane>(&self) -> Result<Option<BatchLearners<V>>> {
         Ok(None)
     }
 
@@ -151,7 +151,7 @@ fn check_trajectory(shape: Shape, seen: &Trajectory) -> Result<()> {
     for (array, values, count) in indices {
         if let Some(step) = values.iter().position(|&value| value as usize >= count) {
             return Err(Error::OutOfRange {
-                place: Place::new(array, &[step]),
+                place: ArrayIndex::new(array, &[step]),
                 found: f64::from(values[step]),
                 allowed: Interval::closed(0.0, (count - 1) as f64),
             });
@@ -160,7 +160,7 @@ fn check_trajectory(shape: Shape, seen: &Trajectory) -> Result<()> {
     for (array, values) in [("rewards", &seen.rewards), ("costs", &seen.costs)] {
         if let Some(step) = values.iter().position(|value| !value.is_finite()) {
             return Err(Error::NotFinite {
-                place: Place::new(array, &[step]),
+                place: ArrayIndex::new(array, &[step]),
                 found: values[step],
             });
         }

@@ -19,14 +19,14 @@ use crate::confidence::{
 };
 use crate::error::Result;
 use crate::estimate::Estimates;
-use crate::evaluate::{Board, Evaluator};
+use crate::evaluate::{Evaluator, PackedProblem};
 use crate::learn::baseline::CostEstimation;
-use crate::learn::gate_watch::GateWatch;
-use crate::learn::turn::Turn;
+use crate::learn::gate_watch::GateBound;
+use crate::learn::turn::Protocol;
 use crate::learn::{Deployment, Learner, PessimisticSet, PolicySource, SafeBaseline, SafeCost};
 use crate::model::InitialDistribution;
-use crate::plan::{BoardedWork, Mixer, Parametric, Vertex, fit, set_row};
-use crate::policy::{Actions, MarkovPolicy};
+use crate::plan::{ChordSolver, PackedOracleWork, PolicyMixer, Vertex, fit, set_row};
+use crate::policy::{ActionTable, MarkovPolicy};
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
@@ -47,18 +47,18 @@ pub struct OptPessLp {
     pessimistic_cost: PessimisticCost,
     // Workspaces.
     evaluator: Evaluator,
-    planner: Parametric<Vertex, BoardedWork>,
+    planner: ChordSolver<Vertex, PackedOracleWork>,
     /// Signals and P-hat once more, laid out for the planner; from the first plan on.
     #[serde(skip)]
-    board: Option<Board>,
-    mixer: Mixer,
+    board: Option<PackedProblem>,
+    mixer: PolicyMixer,
     /// What is about to be deployed.
     candidate: MarkovPolicy,
     /// The last planned policy that was deployed.
     planned: MarkovPolicy,
-    watch: GateWatch,
+    watch: GateBound,
     // Where the run stands.
-    turn: Turn,
+    turn: Protocol,
     /// Whether averages and signals wait until someone needs them.
     lazy: bool,
     last: Option<Deployment>,
@@ -114,11 +114,11 @@ impl OptPessLp {
             estimates: Estimates::new(shape)?,
             pessimistic_cost: PessimisticCost::new(shape, bonus.at(0))?,
             evaluator: Evaluator::new(shape)?,
-            planner: Parametric::new(shape)?,
+            planner: ChordSolver::new(shape)?,
             board: None,
-            mixer: Mixer::new(shape)?,
-            watch: GateWatch::new(shape)?,
-            turn: Turn::new(terms.num_episodes()),
+            mixer: PolicyMixer::new(shape)?,
+            watch: GateBound::new(shape)?,
+            turn: Protocol::new(terms.num_episodes()),
             lazy: false,
             last: None,
             inductions: 0,
@@ -176,7 +176,7 @@ impl OptPessLp {
                 let values = self.evaluator.values();
                 let compared = (cost, margin.midpoint());
                 self.watch
-                    .looked(compared, values, &self.estimates, &self.bonus);
+                    .evaluated(compared, values, &self.estimates, &self.bonus);
                 Ok((
                     PolicySource::Baseline,
                     (PessimisticSet::assess(cost, margin), cost),
@@ -300,11 +300,11 @@ impl Learner for OptPessLp {
     }
 
     #[inline(always)]
-    fn actions(&self) -> Option<Actions<'_>> {
+    fn actions(&self) -> Option<ActionTable<'_>> {
         let actions = self.baseline_actions.as_ref()?;
         let on_baseline =
             !matches!(self.last, Some(last) if last.source == PolicySource::PessimisticSet);
-        on_baseline.then(|| Actions::new(actions, self.shape.num_states(), &[]))
+        on_baseline.then(|| ActionTable::new(actions, self.shape.num_states(), &[]))
     }
 
     fn policy(&self) -> &MarkovPolicy {
@@ -320,7 +320,7 @@ impl Learner for OptPessLp {
         self.estimates.count(seen)?; // Alg. 1, line 7
         let k = self.turn.k();
         self.watch
-            .seen(k, seen, &self.estimates, &self.pessimistic_cost);
+            .counted(k, seen, &self.estimates, &self.pessimistic_cost);
         if !self.lazy {
             self.renew_signals()?;
         }

@@ -13,13 +13,13 @@ use crate::confidence::{
     Bonus, Guarantee, LearningTerms, OptimisticCost, OptimisticReward, SafetyMargin,
 };
 use crate::error::Result;
-use crate::estimate::{ChangedRow, Estimates, RowReader};
-use crate::lanes::Wide;
-use crate::learn::turn::Turn;
-use crate::learn::{Deployment, Learner, PolicySource, PrimalDualFlock};
+use crate::estimate::{Estimates, RowEstimate, RowListener};
+use crate::lanes::Lane;
+use crate::learn::turn::Protocol;
+use crate::learn::{BatchLearners, Deployment, Learner, PolicySource};
 use crate::model::InitialDistribution;
-use crate::plan::{PairData, PricedPlanner, StepValues, Tradeoff, Vertex};
-use crate::policy::{Actions, MarkovPolicy};
+use crate::plan::{LagrangianPlanner, PlanningProblem, RowUpdate, StepValues, Vertex};
+use crate::policy::{ActionTable, MarkovPolicy};
 use crate::shape::Shape;
 use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
@@ -41,12 +41,12 @@ pub struct OptPessPrimalDual {
     multiplier: f64,
     next_multiplier: f64,
     // The plan, and workspaces for its figures.
-    planner: PricedPlanner,
+    planner: LagrangianPlanner,
     values: StepValues,
     played: Vertex,
     policy: MarkovPolicy,
     // Where the run stands.
-    turn: Turn,
+    turn: Protocol,
     version: u64,
 }
 
@@ -64,7 +64,7 @@ impl OptPessPrimalDual {
         let optimistic_cost = OptimisticCost::new(shape, bonus.at(0))?;
         let first = (optimistic_reward.at(0, 0), optimistic_cost.at(0, 0));
         let estimates = Estimates::new(shape)?;
-        let planner = PricedPlanner::new(shape, first.0, first.1, estimates.kernel())?;
+        let planner = LagrangianPlanner::new(shape, first.0, first.1, estimates.kernel())?;
         let played = Vertex::new(shape)?;
         Ok(Self {
             shape,
@@ -82,7 +82,7 @@ impl OptPessPrimalDual {
             values: StepValues::new(shape)?,
             policy: played.policy(shape)?,
             played,
-            turn: Turn::new(terms.num_episodes()),
+            turn: Protocol::new(terms.num_episodes()),
             version: 0,
         })
     }
@@ -126,14 +126,14 @@ struct Signals<'a> {
     bonus: Bonus,
     reward: &'a mut OptimisticReward,
     cost: &'a mut OptimisticCost,
-    planner: &'a mut PricedPlanner,
+    planner: &'a mut LagrangianPlanner,
 }
 
-impl RowReader for Signals<'_> {
+impl RowListener for Signals<'_> {
     #[inline(always)]
-    fn changed(&mut self, row: ChangedRow<'_>) {
+    fn changed(&mut self, row: RowEstimate<'_>) {
         let (step, pair, bonus) = (row.step, row.pair, self.bonus.at(row.visits));
-        let data = PairData {
+        let data = RowUpdate {
             reward: self.reward.update(step, pair, row.reward, bonus),
             cost: self.cost.update(step, pair, row.cost, bonus),
             row: row.successors,
@@ -165,7 +165,7 @@ impl Learner for OptPessPrimalDual {
 
     fn next_policy(&mut self) -> Result<Deployment> {
         let deployment = self.next_plan()?;
-        let problem = Tradeoff {
+        let problem = PlanningProblem {
             shape: self.shape,
             reward: &self.optimistic_reward,
             cost: &self.optimistic_cost,
@@ -209,7 +209,7 @@ impl Learner for OptPessPrimalDual {
     }
 
     #[inline(always)]
-    fn actions(&self) -> Option<Actions<'_>> {
+    fn actions(&self) -> Option<ActionTable<'_>> {
         Some(self.planner.actions())
     }
 
@@ -251,8 +251,8 @@ impl Learner for OptPessPrimalDual {
     }
 
     #[expect(private_interfaces, private_bounds, reason = "for the run room alone")]
-    fn flock<V: Wide>(&self) -> Result<Option<PrimalDualFlock<V>>> {
+    fn flock<V: Lane>(&self) -> Result<Option<BatchLearners<V>>> {
         self.turn.check_plan()?;
-        PrimalDualFlock::new(self)
+        BatchLearners::new(self)
     }
 }

@@ -8,20 +8,20 @@
 use crate::confidence::constants::EpisodeConstants;
 use crate::confidence::{Bonus, SafetyMargin};
 use crate::error::Result;
-use crate::lanes::{Wide, lane_sums, row_sums};
+use crate::lanes::{Lane, lane_sums, row_sums};
 use crate::learn::{Learner, OptPessPrimalDual};
 use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
-use crate::trajectory::WideTrajectory;
+use crate::trajectory::BatchTrajectory;
 
 /// The largest problem, in entries of P-hat, that is worth it: eight copies of larger ones leave the
 /// nearest cache, and one alone already fills vectors.
-const MOST_ENTRIES: usize = 512;
+const MAX_BATCH_ENTRIES: usize = 512;
 
 /// One learner (`V` is f64) or eight ([`Lanes`]). The last axis of every table is the replicate.
 #[derive(Debug, Clone)]
-pub(crate) struct PrimalDualFlock<V: Wide> {
+pub(crate) struct BatchLearners<V: Lane> {
     shape: Shape,
     initial: InitialDistribution,
     margin: SafetyMargin,
@@ -52,13 +52,13 @@ struct Pair<V> {
     cost: V,   // c tilde
 }
 
-impl<V: Wide> PrimalDualFlock<V> {
+impl<V: Lane> BatchLearners<V> {
     /// Copies of a learner, or None if its problem is too large to gain from it.
     pub(crate) fn new(learner: &OptPessPrimalDual) -> Result<Option<Self>> {
         let shape = learner.shape();
         let [steps, states, _] = shape.sizes();
         let entries = shape.triples().saturating_mul(states);
-        if entries > MOST_ENTRIES {
+        if entries > MAX_BATCH_ENTRIES {
             return Ok(None);
         }
         let wide = |what, len| zeros::<V>(what, len);
@@ -171,32 +171,34 @@ impl<V: Wide> PrimalDualFlock<V> {
             let rows = &self.kernel[first * states..][..num_pairs * states];
             let chosen = &mut self.actions[step * states..][..states];
             for state in 0..states {
-                let mut best = V::all(f64::NEG_INFINITY).hold();
-                let (mut best_action, mut best_cost) = (V::Indices::default(), V::default().hold());
+                let mut best = V::all(f64::NEG_INFINITY).to_register();
+                let (mut best_action, mut best_cost) =
+                    (V::Indices::default(), V::default().to_register());
                 for action in 0..actions {
                     let row = state * actions + action;
                     let (reward, mut cost) = (pairs[row].reward, pairs[row].cost);
                     let priced = price.zip(cost, |price, cost| price * cost);
-                    let mut quality = reward.zip(priced, |reward, priced| reward - priced);
+                    let mut q = reward.zip(priced, |reward, priced| reward - priced);
                     if step + 1 < steps {
                         let columns = &rows[row * states..][..states];
-                        quality = quality.plus(lane_sums::<S, V>(columns, next));
+                        q = q.plus(lane_sums::<S, V>(columns, next));
                         if WITH_COST {
                             cost = cost.plus(lane_sums::<S, V>(columns, cost_next));
                         }
                     }
-                    let better = (quality, V::held(best));
-                    best_action = V::choose_indices(better, action as u32, best_action);
+                    let better = (q, V::from_register(best));
+                    best_action = V::select_greater_indices(better, action as u32, best_action);
                     if WITH_COST {
-                        best_cost = V::choose(better, cost, V::held(best_cost)).hold();
+                        best_cost = V::select_greater(better, cost, V::from_register(best_cost))
+                            .to_register();
                     }
-                    best = V::choose(better, quality, better.1).hold();
+                    best = V::select_greater(better, q, better.1).to_register();
                 }
                 changed |= chosen[state] != best_action;
                 chosen[state] = best_action;
-                here[state] = V::held(best);
+                here[state] = V::from_register(best);
                 if WITH_COST {
-                    cost_here[state] = V::held(best_cost);
+                    cost_here[state] = V::from_register(best_cost);
                 }
             }
         }
@@ -212,23 +214,23 @@ impl<V: Wide> PrimalDualFlock<V> {
     /// the rows that changed. Each replicate has a row of its own: they are picked out of the table,
     /// computed side by side and put back.
     #[inline(always)]
-    pub(crate) fn absorb<const S: usize>(&mut self, seen: &WideTrajectory<V>) {
+    pub(crate) fn absorb<const S: usize>(&mut self, seen: &BatchTrajectory<V>) {
         let [steps, states, actions] = self.shape.sizes();
         let num_pairs = if S > 0 { S } else { states } * actions;
         for step in 0..steps {
             let rows = &seen.pairs[step];
             let pairs = &mut self.pairs[step * num_pairs..][..num_pairs];
-            let [mut visits, mut reward_sum, mut cost_sum] = [V::default().hold(); 3];
-            for visit in 0..V::visits(num_pairs) {
-                let (row, chosen) = V::visit(rows, num_pairs, visit);
-                V::replace(&mut visits, chosen, pairs[row].visits);
-                V::replace(&mut reward_sum, chosen, pairs[row].reward_sum);
-                V::replace(&mut cost_sum, chosen, pairs[row].cost_sum);
+            let [mut visits, mut reward_sum, mut cost_sum] = [V::default().to_register(); 3];
+            for visit in 0..V::rows_to_scan(num_pairs) {
+                let (row, chosen) = V::scan_row(rows, num_pairs, visit);
+                V::select_into(&mut visits, chosen, pairs[row].visits);
+                V::select_into(&mut reward_sum, chosen, pairs[row].reward_sum);
+                V::select_into(&mut cost_sum, chosen, pairs[row].cost_sum);
             }
             let mut own = Pair {
-                visits: V::held(visits).map(|visits| visits + 1.0),
-                reward_sum: V::held(reward_sum).plus(seen.rewards[step]),
-                cost_sum: V::held(cost_sum).plus(seen.costs[step]),
+                visits: V::from_register(visits).map(|visits| visits + 1.0),
+                reward_sum: V::from_register(reward_sum).plus(seen.rewards[step]),
+                cost_sum: V::from_register(cost_sum).plus(seen.costs[step]),
                 ..Pair::default()
             };
             let bonus = own.visits.map(|visits| self.bonus.at_expected(visits));
@@ -238,22 +240,22 @@ impl<V: Wide> PrimalDualFlock<V> {
             for lane in 0..V::COUNT {
                 self.any_positive_cost |= own.cost.lane(lane) > 0.0;
             }
-            for visit in 0..V::visits(num_pairs) {
-                let (row, chosen) = V::visit(rows, num_pairs, visit);
+            for visit in 0..V::rows_to_scan(num_pairs) {
+                let (row, chosen) = V::scan_row(rows, num_pairs, visit);
                 let pair = &mut pairs[row];
-                pair.visits = V::take(chosen, own.visits, pair.visits);
-                pair.reward_sum = V::take(chosen, own.reward_sum, pair.reward_sum);
-                pair.cost_sum = V::take(chosen, own.cost_sum, pair.cost_sum);
-                pair.reward = V::take(chosen, own.reward, pair.reward);
-                pair.cost = V::take(chosen, own.cost, pair.cost);
+                pair.visits = V::select(chosen, own.visits, pair.visits);
+                pair.reward_sum = V::select(chosen, own.reward_sum, pair.reward_sum);
+                pair.cost_sum = V::select(chosen, own.cost_sum, pair.cost_sum);
+                pair.reward = V::select(chosen, own.reward, pair.reward);
+                pair.cost = V::select(chosen, own.cost, pair.cost);
             }
             if step + 1 < steps {
-                let follower = &seen.states[step + 1];
+                let next_state = &seen.states[step + 1];
                 if S > 0 {
-                    self.renew_rows::<S>(step, 0, rows, follower, own.visits);
+                    self.renew_rows::<S>(step, 0, rows, next_state, own.visits);
                 } else {
                     for first in 0..states {
-                        self.renew_rows::<1>(step, first, rows, follower, own.visits);
+                        self.renew_rows::<1>(step, first, rows, next_state, own.visits);
                     }
                 }
             }
@@ -269,35 +271,36 @@ impl<V: Wide> PrimalDualFlock<V> {
         step: usize,
         first: usize,
         rows: &V::Indices,
-        follower: &V::Indices,
+        next_state: &V::Indices,
         visits: V,
     ) {
         let [_, states, actions] = self.shape.sizes();
         let num_pairs = states * actions;
         let table = step * num_pairs * states..(step + 1) * num_pairs * states;
         let (counts, kernel) = (&mut self.counts[table.clone()], &mut self.kernel[table]);
-        let mut held = [V::default().hold(); N];
-        for visit in 0..V::visits(num_pairs) {
-            let (row, chosen) = V::visit(rows, num_pairs, visit);
+        let mut held = [V::default().to_register(); N];
+        for visit in 0..V::rows_to_scan(num_pairs) {
+            let (row, chosen) = V::scan_row(rows, num_pairs, visit);
             let counts = &counts[row * states + first..][..N];
             for (held, count) in held.iter_mut().zip(counts) {
-                V::replace(held, chosen, *count);
+                V::select_into(held, chosen, *count);
             }
         }
-        let mut own = held.map(V::held);
+        let mut own = held.map(V::from_register);
         for (place, count) in own.iter_mut().enumerate() {
-            let followed =
-                V::from_indices(follower, |state| f64::from(state as usize == first + place));
+            let followed = V::from_indices(next_state, |state| {
+                f64::from(state as usize == first + place)
+            });
             *count = count.plus(followed);
         }
         let shares = own.map(|count| count.zip(visits, |count, visits| count / visits));
-        for visit in 0..V::visits(num_pairs) {
-            let (row, chosen) = V::visit(rows, num_pairs, visit);
+        for visit in 0..V::rows_to_scan(num_pairs) {
+            let (row, chosen) = V::scan_row(rows, num_pairs, visit);
             let counts = &mut counts[row * states + first..][..N];
             let kernel = &mut kernel[row * states + first..][..N];
             for place in 0..N {
-                counts[place] = V::take(chosen, own[place], counts[place]);
-                kernel[place] = V::take(chosen, shares[place], kernel[place]);
+                counts[place] = V::select(chosen, own[place], counts[place]);
+                kernel[place] = V::select(chosen, shares[place], kernel[place]);
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 
 /// Keeps the two verbs in turn and counts episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turn {
+pub(crate) struct Protocol {
     num_episodes: u64,
     observed: u64,
     stage: Stage,
@@ -16,11 +16,11 @@ pub(crate) struct Turn {
 enum Stage {
     Plan,
     /// The gate is open and the plan is to come from outside.
-    AwaitPlan,
+    AwaitCandidate,
     Observe,
 }
 
-impl Turn {
+impl Protocol {
     pub(crate) fn new(num_episodes: u64) -> Self {
         Self {
             num_episodes,
@@ -46,18 +46,18 @@ impl Turn {
                 num_episodes: self.num_episodes,
             }),
             // An outside engine that failed or was interrupted may be asked again.
-            Stage::AwaitPlan => Ok(()),
+            Stage::AwaitCandidate => Ok(()),
             Stage::Observe => Err(self.out_of_turn("next_policy")),
         }
     }
 
-    pub(crate) fn await_plan(&mut self) {
-        self.stage = Stage::AwaitPlan;
+    pub(crate) fn await_candidate(&mut self) {
+        self.stage = Stage::AwaitCandidate;
     }
 
     pub(crate) fn check_awaiting(&self) -> Result<()> {
         match self.stage {
-            Stage::AwaitPlan => Ok(()),
+            Stage::AwaitCandidate => Ok(()),
             _ => Err(self.out_of_turn("deploy")),
         }
     }
@@ -84,7 +84,7 @@ impl Turn {
     fn out_of_turn(&self, called: &'static str) -> Error {
         let expected = match self.stage {
             Stage::Plan => "next_policy",
-            Stage::AwaitPlan => "the plan of an outside engine",
+            Stage::AwaitCandidate => "the plan of an outside engine",
             Stage::Observe => "observe",
         };
         Error::OutOfTurn { called, expected }

@@ -7,16 +7,16 @@
 mod incoming;
 mod strips;
 
-use incoming::Incoming;
-use strips::Strips;
+use incoming::TransposedRows;
+use strips::InterleavedRows;
 
-use crate::error::{Error, Place, Result};
+use crate::error::{ArrayIndex, Error, Result};
 use crate::model::StepKernel;
 use crate::model::sparse_rows::{SparseRows, compressed_rows};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
-use crate::vectorised::{Job, dot, dot_rows, dot_two, spread_rows, sum_and_signs, vectorised};
+use crate::vectorised::{Job, dot, dot_rows, dot_two, propagate_rows, sum_and_signs, vectorised};
 
 /// Whether a kernel is stored for each step or once for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub enum Slices {
 
 /// Probabilities of all rows.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Rows {
+pub enum RowStorage {
     /// `[rows, S]`, row after row.
     Dense(Vec<f64>),
     /// Compressed rows.
@@ -43,10 +43,10 @@ pub struct Kernel {
     num_states: usize,
     num_actions: usize,
     slices: Slices,
-    rows: Rows,
+    rows: RowStorage,
     /// Sparse rows once more, in the layout that is fastest for all rows of a step.
-    strips: Option<Strips>,
-    incoming: Option<Incoming>,
+    strips: Option<InterleavedRows>,
+    incoming: Option<TransposedRows>,
 }
 
 impl Kernel {
@@ -57,7 +57,7 @@ impl Kernel {
         slices: Slices,
         data: Vec<f64>,
     ) -> Result<Self> {
-        let kernel = Self::unchecked(num_states, num_actions, slices, Rows::Dense(data))?;
+        let kernel = Self::unchecked(num_states, num_actions, slices, RowStorage::Dense(data))?;
         kernel.check_rows(0.0, "at most 1 within 1e-9")?;
         Ok(kernel)
     }
@@ -73,7 +73,7 @@ impl Kernel {
     ) -> Result<Self> {
         let num_rows = count_rows(num_states, num_actions, slices)?;
         let rows = compressed_rows(num_states, num_rows, offsets, successors, probabilities)?;
-        let kernel = Self::unchecked(num_states, num_actions, slices, Rows::Sparse(rows))?;
+        let kernel = Self::unchecked(num_states, num_actions, slices, RowStorage::Sparse(rows))?;
         kernel.check_rows(0.0, "at most 1 within 1e-9")?;
         Ok(kernel)
     }
@@ -82,10 +82,10 @@ impl Kernel {
         num_states: usize,
         num_actions: usize,
         slices: Slices,
-        rows: Rows,
+        rows: RowStorage,
     ) -> Result<Self> {
         let num_rows = count_rows(num_states, num_actions, slices)?;
-        if let Rows::Dense(data) = &rows {
+        if let RowStorage::Dense(data) = &rows {
             let expected = num_rows.checked_mul(num_states);
             if expected != Some(data.len()) {
                 return Err(Error::ShapeMismatch {
@@ -98,10 +98,10 @@ impl Kernel {
         }
         let pairs = num_states * num_actions;
         let (strips, incoming) = match &rows {
-            Rows::Dense(_) => (None, None),
-            Rows::Sparse(rows) => (
-                Strips::new(rows, pairs)?,
-                Some(Incoming::new(rows, num_states, pairs)?),
+            RowStorage::Dense(_) => (None, None),
+            RowStorage::Sparse(rows) => (
+                InterleavedRows::new(rows, pairs)?,
+                Some(TransposedRows::new(rows, num_states, pairs)?),
             ),
         };
         Ok(Self {
@@ -134,7 +134,7 @@ impl Kernel {
 
     /// The stored rows.
     #[must_use]
-    pub fn rows(&self) -> &Rows {
+    pub fn rows(&self) -> &RowStorage {
         &self.rows
     }
 
@@ -161,11 +161,11 @@ impl Kernel {
     pub fn successors(&self, step: usize, pair: usize) -> impl Iterator<Item = (usize, f64)> + '_ {
         let row = self.row_index(step, pair);
         let (dense, (states, probabilities)) = match &self.rows {
-            Rows::Dense(data) => (
+            RowStorage::Dense(data) => (
                 &data[row * self.num_states..][..self.num_states],
                 (&[][..], &[][..]),
             ),
-            Rows::Sparse(rows) => (&[][..], rows.row(row)),
+            RowStorage::Sparse(rows) => (&[][..], rows.row(row)),
         };
         let sparse = states.iter().map(|&state| state as usize);
         dense
@@ -178,8 +178,8 @@ impl Kernel {
     /// The probabilities as dense rows, `[H, S, A, S]` or `[S, A, S]`.
     pub fn to_dense(&self) -> Result<Vec<f64>> {
         match &self.rows {
-            Rows::Dense(data) => Ok(data.clone()),
-            Rows::Sparse(rows) => {
+            RowStorage::Dense(data) => Ok(data.clone()),
+            RowStorage::Sparse(rows) => {
                 let num_rows = rows.offsets().len() - 1;
                 let entries = num_rows.saturating_mul(self.num_states);
                 let mut data = zeros("dense transitions", entries)?;
@@ -224,10 +224,10 @@ impl Kernel {
     fn row_sum(&self, row: usize) -> Result<f64> {
         checked_sum(self.stored_row(row), |entry| {
             let state = match &self.rows {
-                Rows::Dense(_) => entry,
-                Rows::Sparse(rows) => rows.row(row).0[entry] as usize,
+                RowStorage::Dense(_) => entry,
+                RowStorage::Sparse(rows) => rows.row(row).0[entry] as usize,
             };
-            Place::new("transitions", &[self.row_place(row), vec![state]].concat())
+            ArrayIndex::new("transitions", &[self.row_place(row), vec![state]].concat())
         })
     }
 
@@ -235,8 +235,8 @@ impl Kernel {
     #[inline(always)]
     fn stored_row(&self, row: usize) -> &[f64] {
         match &self.rows {
-            Rows::Dense(data) => &data[row * self.num_states..][..self.num_states],
-            Rows::Sparse(rows) => rows.row(row).1,
+            RowStorage::Dense(data) => &data[row * self.num_states..][..self.num_states],
+            RowStorage::Sparse(rows) => rows.row(row).1,
         }
     }
 
@@ -251,7 +251,7 @@ impl Kernel {
             let sum = self.row_sum(row)?;
             if sum < least - SUM_TOLERANCE || sum > 1.0 + SUM_TOLERANCE {
                 return Err(Error::NotADistribution {
-                    place: Place::new("transitions", &self.row_place(row)),
+                    place: ArrayIndex::new("transitions", &self.row_place(row)),
                     sum,
                     required,
                 });
@@ -293,71 +293,79 @@ fn count_rows(num_states: usize, num_actions: usize, slices: Slices) -> Result<u
 
 impl StepKernel for Kernel {
     #[inline(always)]
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         let row = self.row_index(step, pair);
         match &self.rows {
-            Rows::Dense(data) => dot(&data[row * self.num_states..][..self.num_states], values),
-            Rows::Sparse(rows) => {
+            RowStorage::Dense(data) => {
+                dot(&data[row * self.num_states..][..self.num_states], values)
+            }
+            RowStorage::Sparse(rows) => {
                 assert!(values.len() >= self.num_states);
                 // SAFETY: there is a value for every state.
-                unsafe { rows.expect(row, values) }
+                unsafe { rows.expectation(row, values) }
             }
         }
     }
 
     #[inline(always)]
-    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+    fn expectation_of_two(
+        &self,
+        step: usize,
+        pair: usize,
+        first: &[f64],
+        second: &[f64],
+    ) -> (f64, f64) {
         match &self.rows {
-            Rows::Dense(data) => {
+            RowStorage::Dense(data) => {
                 let row = self.row_index(step, pair);
                 let row = &data[row * self.num_states..][..self.num_states];
                 dot_two(row, first, second)
             }
-            Rows::Sparse(_) => (
-                self.expect(step, pair, first),
-                self.expect(step, pair, second),
+            RowStorage::Sparse(_) => (
+                self.expectation(step, pair, first),
+                self.expectation(step, pair, second),
             ),
         }
     }
 
     #[inline(always)]
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
         let row = self.row_index(step, pair);
         match &self.rows {
-            Rows::Dense(data) => {
+            RowStorage::Dense(data) => {
                 let row = &data[row * self.num_states..][..self.num_states];
                 for (target, &probability) in next.iter_mut().zip(row) {
                     *target += mass * probability;
                 }
             }
-            Rows::Sparse(rows) => {
+            RowStorage::Sparse(rows) => {
                 assert!(next.len() >= self.num_states);
                 // SAFETY: there is a target for every state.
-                unsafe { rows.spread(row, mass, next) };
+                unsafe { rows.propagate(row, mass, next) };
             }
         }
     }
 
     #[inline(always)]
-    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
+    fn all_expectations(&self, step: usize, values: &[f64], out: &mut [f64]) {
         let first = self.row_index(step, 0);
         match &self.rows {
-            Rows::Dense(data) => {
+            RowStorage::Dense(data) => {
                 let rows = &data[first * self.num_states..][..out.len() * self.num_states];
                 dot_rows(rows, &values[..self.num_states], out);
             }
-            Rows::Sparse(rows) => {
+            RowStorage::Sparse(rows) => {
                 assert!(values.len() >= self.num_states);
                 let mut done = 0;
                 if let Some(strips) = &self.strips {
                     let slice = first / (self.num_states * self.num_actions);
                     // SAFETY: there is a value for every state.
-                    unsafe { strips.expect(slice, values, out) };
+                    unsafe { strips.expectation(slice, values, out) };
                     done = strips.rows_per_step();
                 }
                 for (pair, target) in out.iter_mut().enumerate().skip(done) {
                     // SAFETY: there is a value for every state.
-                    *target = unsafe { rows.expect(first + pair, values) };
+                    *target = unsafe { rows.expectation(first + pair, values) };
                 }
             }
         }
@@ -368,11 +376,11 @@ impl StepKernel for Kernel {
         next.fill(0.0);
         let first = self.row_index(step, 0);
         match &self.rows {
-            Rows::Dense(data) => {
+            RowStorage::Dense(data) => {
                 let rows = data[first * self.num_states..].chunks_exact(self.num_states);
-                spread_rows(masses.iter().copied().zip(rows), next);
+                propagate_rows(masses.iter().copied().zip(rows), next);
             }
-            Rows::Sparse(rows) => {
+            RowStorage::Sparse(rows) => {
                 assert!(next.len() >= self.num_states);
                 // A deterministic policy leaves most pairs without mass; then scattering is less work.
                 let carrying = masses.iter().filter(|&&mass| mass > 0.0).count();
@@ -388,7 +396,7 @@ impl StepKernel for Kernel {
                 for (pair, &mass) in masses.iter().enumerate() {
                     if mass > 0.0 {
                         // SAFETY: there is a target for every state.
-                        unsafe { rows.spread(first + pair, mass, next) };
+                        unsafe { rows.propagate(first + pair, mass, next) };
                     }
                 }
             }
@@ -440,12 +448,14 @@ mod tests {
         let sparse = sparse(&[0, 2, 3], &[0, 1, 1], &[0.25, 0.75, 1.0]).unwrap();
         for pair in 0..2 {
             assert!(
-                (dense.expect(0, pair, &[2.0, 3.0]) - sparse.expect(0, pair, &[2.0, 3.0])).abs()
+                (dense.expectation(0, pair, &[2.0, 3.0])
+                    - sparse.expectation(0, pair, &[2.0, 3.0]))
+                .abs()
                     < 1e-15
             );
             let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
-            dense.spread(0, pair, 0.5, &mut a);
-            sparse.spread(0, pair, 0.5, &mut b);
+            dense.propagate(0, pair, 0.5, &mut a);
+            sparse.propagate(0, pair, 0.5, &mut b);
             assert!((a[0] - b[0]).abs() + (a[1] - b[1]).abs() < 1e-15);
         }
     }

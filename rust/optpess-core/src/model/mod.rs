@@ -9,13 +9,13 @@ mod sparse_rows;
 mod step_kernel;
 mod transition_kernel;
 
-pub use kernel::{Kernel, Rows, Slices};
+pub use kernel::{Kernel, RowStorage, Slices};
 pub use noise::{GaussianNoise, MAX_VARIANCE_PROXY, ObservationNoise, UniformNoise};
 pub use sparse_rows::SparseRows;
 pub use step_kernel::StepKernel;
 pub use transition_kernel::TransitionKernel;
 
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::policy::check_distribution;
 use crate::shape::Shape;
 use crate::table::{Signal, StepSignal, zeros};
@@ -36,8 +36,8 @@ impl InitialDistribution {
             });
         }
         check_distribution(&data, |entry| match entry {
-            Some(state) => Place::new("initial", &[state]),
-            None => Place::scalar("initial"),
+            Some(state) => ArrayIndex::new("initial", &[state]),
+            None => ArrayIndex::scalar("initial"),
         })?;
         Ok(Self(data))
     }
@@ -51,7 +51,7 @@ impl InitialDistribution {
     /// sum over s of mu(s) v(s).
     #[must_use]
     #[inline(always)]
-    pub fn expect(&self, values: &[f64]) -> f64 {
+    pub fn expectation(&self, values: &[f64]) -> f64 {
         crate::vectorised::dot(&self.0, values)
     }
 }
@@ -68,7 +68,7 @@ impl UnitSignal {
         match signal.data().iter().position(outside) {
             None => Ok(Self(signal)),
             Some(flat) => Err(Error::OutOfRange {
-                place: Place::new(name, &[prefix, &signal.index(flat)].concat()),
+                place: ArrayIndex::new(name, &[prefix, &signal.index(flat)].concat()),
                 found: signal.data()[flat],
                 allowed,
             }),
@@ -131,7 +131,7 @@ impl ConstrainedMdp {
         for (constraint, &limit) in limits.iter().enumerate() {
             if !allowed.contains(limit) {
                 return Err(Error::OutOfRange {
-                    place: Place::new("cost_limit", &[constraint]),
+                    place: ArrayIndex::new("cost_limit", &[constraint]),
                     found: limit,
                     allowed,
                 });

@@ -2,7 +2,7 @@
 //! paper's Assumption 2.1: E exp(l xi) <= exp(l^2 / 4) for every l, that is, a variance proxy of at
 //! most 1/2.
 
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 
 /// The largest variance proxy Assumption 2.1 of \[Liu21\] allows.
 pub const MAX_VARIANCE_PROXY: f64 = 0.5;
@@ -68,7 +68,7 @@ fn in_range(name: &'static str, found: f64, high: f64) -> Result<f64> {
         Ok(found)
     } else {
         Err(Error::OutOfRange {
-            place: Place::scalar(name),
+            place: ArrayIndex::scalar(name),
             found,
             allowed,
         })

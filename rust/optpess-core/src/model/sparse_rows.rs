@@ -1,7 +1,7 @@
 //! Compressed rows: the storage of a sparse kernel. Refuses rows that do not list existing successors,
 //! each once and in order.
 
-use crate::error::{Error, Place, Result};
+use crate::error::{ArrayIndex, Error, Result};
 use crate::table::zeros;
 
 /// Rows that name their successors: row i has the entries `offsets[i]..offsets[i + 1]`.
@@ -83,7 +83,7 @@ impl SparseRows {
     ///
     /// `values` must have an entry for every state.
     #[inline(always)]
-    pub(super) unsafe fn expect(&self, row: usize, values: &[f64]) -> f64 {
+    pub(super) unsafe fn expectation(&self, row: usize, values: &[f64]) -> f64 {
         let (states, probabilities) = self.row(row);
         let mut sum = 0.0;
         for (&state, &probability) in states.iter().zip(probabilities) {
@@ -100,7 +100,7 @@ impl SparseRows {
     ///
     /// `next` must have an entry for every state.
     #[inline(always)]
-    pub(super) unsafe fn spread(&self, row: usize, mass: f64, next: &mut [f64]) {
+    pub(super) unsafe fn propagate(&self, row: usize, mass: f64, next: &mut [f64]) {
         let (states, probabilities) = self.row(row);
         for (&state, &probability) in states.iter().zip(probabilities) {
             // SAFETY: as in `expect`.
@@ -145,7 +145,7 @@ pub(super) fn compressed_rows(
         };
         if !allowed || offset < previous {
             return Err(Error::MalformedOffsets {
-                place: Place::new("transition offsets", &[position]),
+                place: ArrayIndex::new("transition offsets", &[position]),
                 found: offset,
                 entries,
             });
@@ -157,7 +157,7 @@ pub(super) fn compressed_rows(
     for row in offsets.windows(2) {
         for position in row[0]..row[1] {
             let found = successors[position];
-            let place = || Place::new("transition successors", &[position]);
+            let place = || ArrayIndex::new("transition successors", &[position]);
             if found < 0 || found >= i64::from(states) {
                 return Err(Error::SuccessorOutOfRange {
                     place: place(),

@@ -8,25 +8,31 @@ pub trait StepKernel {
     const ASKED_OFTEN: bool = false;
 
     /// sum over s' of P_h(s'|s,a) v(s').
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64;
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64;
     /// next(s') += mass P_h(s'|s,a), for every s'.
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]);
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]);
 
-    /// [`StepKernel::expect`] of two functions of the next state, to the same bits.
+    /// [`StepKernel::expectation`] of two functions of the next state, to the same bits.
     #[inline(always)]
-    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+    fn expectation_of_two(
+        &self,
+        step: usize,
+        pair: usize,
+        first: &[f64],
+        second: &[f64],
+    ) -> (f64, f64) {
         (
-            self.expect(step, pair, first),
-            self.expect(step, pair, second),
+            self.expectation(step, pair, first),
+            self.expectation(step, pair, second),
         )
     }
 
-    /// [`StepKernel::expect`] for every pair of a step: out(s,a) = sum over s' of P_h(s'|s,a) v(s').
+    /// [`StepKernel::expectation`] for every pair of a step: out(s,a) = sum over s' of P_h(s'|s,a) v(s').
     /// A kernel may do this faster, to the same bits.
     #[inline(always)]
-    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
+    fn all_expectations(&self, step: usize, values: &[f64], out: &mut [f64]) {
         for (pair, target) in out.iter_mut().enumerate() {
-            *target = self.expect(step, pair, values);
+            *target = self.expectation(step, pair, values);
         }
     }
 
@@ -36,7 +42,7 @@ pub trait StepKernel {
         next.fill(0.0);
         for (pair, &mass) in masses.iter().enumerate() {
             if mass > 0.0 {
-                self.spread(step, pair, mass, next);
+                self.propagate(step, pair, mass, next);
             }
         }
     }

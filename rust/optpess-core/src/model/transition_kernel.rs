@@ -25,23 +25,29 @@ impl TransitionKernel {
 
 impl StepKernel for TransitionKernel {
     #[inline(always)]
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
-        self.0.expect(step, pair, values)
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+        self.0.expectation(step, pair, values)
     }
 
     #[inline(always)]
-    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
-        self.0.expect_two(step, pair, first, second)
+    fn expectation_of_two(
+        &self,
+        step: usize,
+        pair: usize,
+        first: &[f64],
+        second: &[f64],
+    ) -> (f64, f64) {
+        self.0.expectation_of_two(step, pair, first, second)
     }
 
     #[inline(always)]
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
-        self.0.spread(step, pair, mass, next);
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+        self.0.propagate(step, pair, mass, next);
     }
 
     #[inline(always)]
-    fn expect_all(&self, step: usize, values: &[f64], out: &mut [f64]) {
-        self.0.expect_all(step, values, out);
+    fn all_expectations(&self, step: usize, values: &[f64], out: &mut [f64]) {
+        self.0.all_expectations(step, values, out);
     }
 
     #[inline(always)]

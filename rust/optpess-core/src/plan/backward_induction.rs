@@ -86,16 +86,16 @@ impl<G: StepSignal, K: StepKernel> Job for Induction<'_, G, K> {
         for step in (0..shape.horizon()).rev() {
             let (here, next) = self.plan.values.step_and_next(step);
             if step + 1 < shape.horizon() {
-                self.kernel.expect_all(step, next, expected);
+                self.kernel.all_expectations(step, next, expected);
             }
             let chosen = &mut self.plan.actions[step * shape.num_states()..];
             self.signal.add_to(step, expected); // now Q_h(s,a)
             let mut state = 0;
-            each_row(expected, shape.num_actions(), |qualities| {
+            each_row(expected, shape.num_actions(), |action_values| {
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);
-                for (action, &quality) in qualities.iter().enumerate() {
-                    if quality > best {
-                        (best, best_action) = (quality, action as u32);
+                for (action, &q) in action_values.iter().enumerate() {
+                    if q > best {
+                        (best, best_action) = (q, action as u32);
                     }
                 }
                 (here[state], chosen[state]) = (best, best_action);

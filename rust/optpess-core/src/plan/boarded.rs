@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::estimate::EmpiricalKernel;
-use crate::evaluate::{Board, BoardWork, GROUP, Of};
+use crate::evaluate::{PackedProblem, PackedWork, STATES_PER_GROUP, SignalKind};
 use crate::lanes::flat;
 use crate::model::StepKernel;
 use crate::plan::lexicographic::extreme_on;
-use crate::plan::mixing::Mixer;
+use crate::plan::mixing::PolicyMixer;
 use crate::plan::oracle::{Objective, Oracle, Storage};
 use crate::plan::priced_induction::{best_for, set_rows};
-use crate::plan::tradeoff::{StepValues, TIE_WIDTH, Tradeoff, Vertex};
+use crate::plan::tradeoff::{PlanningProblem, StepValues, TIE_WIDTH, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
@@ -19,18 +19,18 @@ use crate::table::{StepSignal, zeros};
 /// The same data twice. Best policies, and where policies lie, are found on the board; the rest is left to the
 /// parts. Both give the same bits.
 #[derive(Debug)]
-pub(crate) struct Boarded<'a, R, C, K> {
-    pub(crate) parts: Tradeoff<'a, R, C, K>,
-    pub(crate) board: &'a Board,
+pub(crate) struct PackedOracle<'a, R, C, K> {
+    pub(crate) parts: PlanningProblem<'a, R, C, K>,
+    pub(crate) board: &'a PackedProblem,
 }
 
 /// A board for the data as they are.
 #[cold]
-pub(crate) fn board_of<R: StepSignal, C: StepSignal>(
-    parts: &Tradeoff<'_, R, C, EmpiricalKernel>,
-) -> Result<Board> {
+pub(crate) fn pack<R: StepSignal, C: StepSignal>(
+    parts: &PlanningProblem<'_, R, C, EmpiricalKernel>,
+) -> Result<PackedProblem> {
     let (shape, kernel) = (parts.shape, parts.kernel);
-    let mut board = Board::new(shape, kernel.list_width(), |step, pair| {
+    let mut board = PackedProblem::new(shape, kernel.list_width(), |step, pair| {
         [parts.reward.at(step, pair), parts.cost.at(step, pair)]
     })?;
     set_rows(&mut board, kernel)?;
@@ -39,28 +39,28 @@ pub(crate) fn board_of<R: StepSignal, C: StepSignal>(
 
 /// What its inductions write on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct BoardedWork {
+pub(crate) struct PackedOracleWork {
     parts: StepValues,
-    wide: BoardWork,
+    wide: PackedWork,
     actions: Vec<u32>, // [H, padded]
 }
 
-impl Storage for BoardedWork {
+impl Storage for PackedOracleWork {
     fn for_shape(shape: Shape) -> Result<Self> {
-        let padded = shape.num_states().next_multiple_of(GROUP);
+        let padded = shape.num_states().next_multiple_of(STATES_PER_GROUP);
         Ok(Self {
             parts: StepValues::new(shape)?,
-            wide: BoardWork::new(shape, 4)?, // reward and cost of two policies
+            wide: PackedWork::new(shape, 4)?, // reward and cost of two policies
             actions: zeros("actions [H, S]", shape.horizon() * padded)?,
         })
     }
 }
 
-impl<R, C, K> Boarded<'_, R, C, K> {
+impl<R, C, K> PackedOracle<'_, R, C, K> {
     fn extreme<const COST_FIRST: bool>(
         &self,
         tie_width: f64,
-        work: &mut BoardedWork,
+        work: &mut PackedOracleWork,
         found: &mut Vertex,
     ) {
         let (board, initial) = (self.board, self.parts.initial);
@@ -83,15 +83,15 @@ impl<R, C, K> Boarded<'_, R, C, K> {
     }
 }
 
-impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Boarded<'_, R, C, K> {
+impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for PackedOracle<'_, R, C, K> {
     type Point = Vertex;
-    type Work = BoardedWork;
+    type Work = PackedOracleWork;
 
     fn shape(&self) -> Shape {
         self.parts.shape
     }
 
-    fn solve(&self, objective: Objective, work: &mut BoardedWork, found: &mut Vertex) {
+    fn solve(&self, objective: Objective, work: &mut PackedOracleWork, found: &mut Vertex) {
         match objective {
             Objective::Lagrangian(multiplier) => {
                 self.best_for(multiplier, work, found);
@@ -103,33 +103,36 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Boarded<'_, R, C, K
         }
     }
 
-    fn best_for(&self, multiplier: f64, work: &mut BoardedWork, found: &mut Vertex) -> f64 {
+    fn best_for(&self, multiplier: f64, work: &mut PackedOracleWork, found: &mut Vertex) -> f64 {
         best_for(self.board, multiplier, &mut work.wide, &mut work.actions);
         self.keep(&work.actions, found);
         let states = self.parts.shape.num_states();
         let values = &flat(&work.wide.values)[..states];
-        self.parts.initial.expect(values)
+        self.parts.initial.expectation(values)
     }
 
-    fn locate(&self, work: &mut BoardedWork, point: &mut Vertex) {
+    fn locate(&self, work: &mut PackedOracleWork, point: &mut Vertex) {
         let (initial, wide) = (self.parts.initial, &mut work.wide);
-        let both = [Of::Reward, Of::Cost];
+        let both = [SignalKind::Reward, SignalKind::Cost];
         [[point.reward, point.cost]] =
             self.board
                 .evaluate_actions([&point.actions], both, initial, wide);
     }
 
-    fn revive(&self, _: f64, work: &mut BoardedWork, ends: [&mut Vertex; 2]) {
+    fn relocate(&self, _: f64, work: &mut PackedOracleWork, ends: [&mut Vertex; 2]) {
         let [below, above] = ends;
         let (initial, wide) = (self.parts.initial, &mut work.wide);
-        let (policies, both) = ([&below.actions, &above.actions], [Of::Reward, Of::Cost]);
+        let (policies, both) = (
+            [&below.actions, &above.actions],
+            [SignalKind::Reward, SignalKind::Cost],
+        );
         let policies = policies.map(Vec::as_slice);
         [[below.reward, below.cost], [above.reward, above.cost]] =
             self.board.evaluate_actions(policies, both, initial, wide);
     }
 
-    fn cost_size(&self, work: &mut BoardedWork, point: &mut Vertex) -> f64 {
-        self.parts.cost_size(&mut work.parts, point)
+    fn cost_magnitude(&self, work: &mut PackedOracleWork, point: &mut Vertex) -> f64 {
+        self.parts.cost_magnitude(&mut work.parts, point)
     }
 
     fn mix(
@@ -137,7 +140,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Boarded<'_, R, C, K
         ends: [&Vertex; 2],
         weight: f64,
         completion: &MarkovPolicy,
-        mixer: &mut Mixer,
+        mixer: &mut PolicyMixer,
         mixed: &mut MarkovPolicy,
     ) {
         self.parts.mix(ends, weight, completion, mixer, mixed);
@@ -196,19 +199,19 @@ mod tests {
                 InitialDistribution::new(states, vec![1.0 / states as f64; states]).unwrap();
             for integers in [false, true] {
                 let (reward, cost) = (signal(shape, 7, integers), signal(shape, 9_999, integers));
-                let parts = Tradeoff {
+                let parts = PlanningProblem {
                     shape,
                     reward: &reward,
                     cost: &cost,
                     kernel: estimates.kernel(),
                     initial: &initial,
                 };
-                let board = board_of(&parts).unwrap();
-                let boarded = Boarded {
+                let board = pack(&parts).unwrap();
+                let boarded = PackedOracle {
                     parts,
                     board: &board,
                 };
-                let mut work = BoardedWork::for_shape(shape).unwrap();
+                let mut work = PackedOracleWork::for_shape(shape).unwrap();
                 let mut values = StepValues::new(shape).unwrap();
                 let mut ends = Vec::new();
                 for objective in [
@@ -234,7 +237,7 @@ mod tests {
                     reward: f64::NAN,
                     ..ends[end].clone()
                 });
-                boarded.revive(0.3, &mut work, [&mut below, &mut above]);
+                boarded.relocate(0.3, &mut work, [&mut below, &mut above]);
                 assert_eq!([below, above], [ends[1].clone(), ends[0].clone()]);
             }
         }

@@ -1,13 +1,13 @@
 //! The constrained optimum as a policy, certified, for one constraint.
 
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::evaluate::{evaluate, mix_policies};
 use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
 use crate::plan::backward_induction::GreedyPlan;
 use crate::plan::certificate::{Certificate, certified};
 use crate::plan::oracle::Objective;
-use crate::plan::parametric::Parametric;
-use crate::plan::tradeoff::{StepValues, Tradeoff, Vertex};
+use crate::plan::parametric::ChordSolver;
+use crate::plan::tradeoff::{PlanningProblem, StepValues, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::table::{Signal, StepSignal};
 
@@ -36,11 +36,11 @@ pub struct ExactPlan {
 
 /// Reward against one cost of a known model; the caller has checked that it has such a cost.
 #[must_use]
-pub fn tradeoff_of(
+pub fn problem_of(
     model: &ConstrainedMdp,
     constraint: usize,
-) -> Tradeoff<'_, Signal, Signal, TransitionKernel> {
-    Tradeoff {
+) -> PlanningProblem<'_, Signal, Signal, TransitionKernel> {
+    PlanningProblem {
         shape: model.shape(),
         reward: model.reward(),
         cost: &model.costs()[constraint],
@@ -55,11 +55,11 @@ pub fn tradeoff_of(
 /// part in finding it. Where even the least attainable cost meets the limit only to rounding, so does
 /// the plan; its slack is then a rounding error below zero.
 pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
-    problem: &Tradeoff<'_, R, C, K>,
+    problem: &PlanningProblem<'_, R, C, K>,
     limit: f64,
 ) -> Result<ExactPlan> {
     let (shape, kernel, initial) = (problem.shape, problem.kernel, problem.initial);
-    let mut solver = Parametric::new(shape)?;
+    let mut solver = ChordSolver::new(shape)?;
     let found = solver.solve(problem, limit)?;
     let mut ends = vec![solver.below().policy(shape)?];
     let mut weights = vec![1.0 - found.weight_above];
@@ -90,7 +90,7 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
         policy,
         value,
         multiplier: found.multiplier,
-        bound: initial.expect(greedy.values().step(0)) + found.multiplier * limit,
+        bound: initial.expectation(greedy.values().step(0)) + found.multiplier * limit,
         certificate,
         ends: weights.into_iter().zip(ends).collect(),
         inductions: found.inductions,
@@ -100,11 +100,11 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
 /// [`certified`], but where the least attainable cost is the limit to rounding, there is no safe policy
 /// with slack to repair with, and the rounding error stands.
 fn certified_to_rounding<R: StepSignal, C: StepSignal, K: StepKernel>(
-    problem: &Tradeoff<'_, R, C, K>,
+    problem: &PlanningProblem<'_, R, C, K>,
     policy: MarkovPolicy,
     safe: &MarkovPolicy,
     limit: f64,
-    solver: &mut Parametric,
+    solver: &mut ChordSolver,
 ) -> Result<(MarkovPolicy, Certificate)> {
     let (cost, kernel, initial) = (problem.cost, problem.kernel, problem.initial);
     let found = evaluate(&policy, cost, kernel, initial)?;
@@ -127,13 +127,13 @@ pub fn extreme(model: &ConstrainedMdp, constraint: usize, objective: Objective) 
     let count = model.costs().len();
     if constraint >= count {
         return Err(Error::OutOfRange {
-            place: Place::scalar("constraint"),
+            place: ArrayIndex::scalar("constraint"),
             found: constraint as f64,
             allowed: Interval::closed(0.0, (count - 1) as f64),
         });
     }
     let mut found = Vertex::new(model.shape())?;
     let mut values = StepValues::new(model.shape())?;
-    tradeoff_of(model, constraint).solve(objective, &mut values, &mut found);
+    problem_of(model, constraint).solve(objective, &mut values, &mut found);
     Ok(found)
 }

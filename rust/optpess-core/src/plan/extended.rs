@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::plan::kernel_box::KernelBox;
-use crate::plan::mixing::Mixer;
+use crate::plan::mixing::PolicyMixer;
 use crate::plan::oracle::{Objective, Oracle, Point, Storage};
-use crate::plan::tradeoff::{Penalised, StepValues, Tradeoff, Vertex};
+use crate::plan::tradeoff::{Penalised, PlanningProblem, StepValues, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
@@ -93,17 +93,23 @@ impl ChosenRows<'_> {
 
 impl StepKernel for ChosenRows<'_> {
     #[inline(always)]
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         dot(self.row(step, pair), values)
     }
 
     #[inline(always)]
-    fn expect_two(&self, step: usize, pair: usize, first: &[f64], second: &[f64]) -> (f64, f64) {
+    fn expectation_of_two(
+        &self,
+        step: usize,
+        pair: usize,
+        first: &[f64],
+        second: &[f64],
+    ) -> (f64, f64) {
         dot_two(self.row(step, pair), first, second)
     }
 
     #[inline(always)]
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
         for (target, &probability) in next.iter_mut().zip(self.row(step, pair)) {
             *target += mass * probability;
         }
@@ -204,14 +210,14 @@ impl<G: StepSignal> Job for Induction<'_, G> {
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, tried.start);
                 for action in tried {
                     let pair = shape.pair(state, action);
-                    let mut quality = expected[pair];
+                    let mut q = expected[pair];
                     if followed {
                         kernels.fill(step, pair, order, |successor, given| {
-                            quality += given * next[successor];
+                            q += given * next[successor];
                         });
                     }
-                    if quality > best {
-                        (best, best_action) = (quality, action);
+                    if q > best {
+                        (best, best_action) = (q, action);
                     }
                 }
                 (*value, *choice) = (best, best_action as u32);
@@ -250,11 +256,11 @@ pub struct Extended<'a, R, C> {
 
 impl<'a, R: StepSignal, C: StepSignal> Extended<'a, R, C> {
     /// The problem on one kernel.
-    fn on<'b, K>(&'b self, kernel: &'b K) -> Tradeoff<'b, R, C, K>
+    fn on<'b, K>(&'b self, kernel: &'b K) -> PlanningProblem<'b, R, C, K>
     where
         'a: 'b,
     {
-        Tradeoff {
+        PlanningProblem {
             shape: self.kernels.shape(),
             reward: self.reward,
             cost: self.cost,
@@ -295,7 +301,7 @@ impl<R: StepSignal, C: StepSignal> Oracle for Extended<'_, R, C> {
     ) -> f64 {
         let signal = Penalised::new(self.reward, self.cost, multiplier);
         extended_induction(&signal, self.kernels, work, found);
-        self.initial.expect(work.values.step(0))
+        self.initial.expectation(work.values.step(0))
     }
 
     fn locate(&self, work: &mut ExtendedValues, point: &mut ExtendedVertex) {
@@ -308,7 +314,7 @@ impl<R: StepSignal, C: StepSignal> Oracle for Extended<'_, R, C> {
 
     /// A kernel that was plausible need not be any more: the policies are kept and their kernels chosen
     /// anew, the best ones at the slope of the chord.
-    fn revive(&self, slope: f64, work: &mut ExtendedValues, ends: [&mut ExtendedVertex; 2]) {
+    fn relocate(&self, slope: f64, work: &mut ExtendedValues, ends: [&mut ExtendedVertex; 2]) {
         let signal = Penalised::new(self.reward, self.cost, slope);
         for end in ends {
             vectorised(Induction {
@@ -322,13 +328,13 @@ impl<R: StepSignal, C: StepSignal> Oracle for Extended<'_, R, C> {
         }
     }
 
-    fn cost_size(&self, work: &mut ExtendedValues, point: &mut ExtendedVertex) -> f64 {
+    fn cost_magnitude(&self, work: &mut ExtendedValues, point: &mut ExtendedVertex) -> f64 {
         let kernel = ChosenRows {
             shape: self.shape(),
             rows: &point.rows,
         };
         let problem = self.on(&kernel);
-        problem.cost_size(&mut work.steps, &mut point.vertex)
+        problem.cost_magnitude(&mut work.steps, &mut point.vertex)
     }
 
     /// Each end is followed on its own kernel.
@@ -337,7 +343,7 @@ impl<R: StepSignal, C: StepSignal> Oracle for Extended<'_, R, C> {
         ends: [&ExtendedVertex; 2],
         weight: f64,
         completion: &MarkovPolicy,
-        mixer: &mut Mixer,
+        mixer: &mut PolicyMixer,
         mixed: &mut MarkovPolicy,
     ) {
         let kernels = ends.map(|end| end.kernel(self.shape()));

@@ -5,12 +5,12 @@ use crate::evaluate::{OccupancyMeasure, occupancy};
 use crate::plan::exact::VALUE_WIDTH;
 use crate::plan::extended::{Extended, ExtendedValues, ExtendedVertex};
 use crate::plan::oracle::{Oracle, Point, Storage};
-use crate::plan::parametric::Parametric;
+use crate::plan::parametric::ChordSolver;
 use crate::policy::MarkovPolicy;
 use crate::table::{StepSignal, zeros};
 
 /// The chord method over pairs of a policy and a plausible kernel.
-pub type ExtendedParametric = Parametric<ExtendedVertex, ExtendedValues>;
+pub type ExtendedChordSolver = ChordSolver<ExtendedVertex, ExtendedValues>;
 
 /// The best pair of a policy and a plausible kernel within a limit.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub fn solve_extended<R: StepSignal, C: StepSignal>(
     limit: f64,
 ) -> Result<ExtendedPlan> {
     let shape = problem.shape();
-    let mut solver = ExtendedParametric::new(shape)?;
+    let mut solver = ExtendedChordSolver::new(shape)?;
     let found = solver.solve(problem, limit)?;
     let (states, entries) = (shape.num_states(), shape.triples() * shape.num_states());
     let mut flow: Vec<f64> = zeros("an extended occupancy [H, S, A, S]", entries)?;
@@ -69,8 +69,8 @@ pub fn solve_extended<R: StepSignal, C: StepSignal>(
     }
     let occupancy = OccupancyMeasure::new("occupancy", shape, masses)?;
     let (value, cost) = (
-        occupancy.expect(problem.reward),
-        occupancy.expect(problem.cost),
+        occupancy.expectation(problem.reward),
+        occupancy.expectation(problem.cost),
     );
     let size = solver.below().reward().abs().max(found.value.abs());
     if (value - found.value).abs() > VALUE_WIDTH * size.max(1.0) {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
 use crate::plan::oracle::Objective;
-use crate::plan::tradeoff::{Absolute, StepValues, Tradeoff, Vertex};
+use crate::plan::tradeoff::{Magnitude, PlanningProblem, StepValues, Vertex};
 use crate::table::StepSignal;
 
 /// All vertices (cost, reward) of the upper concave envelope of policies, from the least attainable
@@ -14,12 +14,12 @@ use crate::table::StepSignal;
 /// a chord, or apart from another of the same cost, are no vertices. `max_vertices` bounds the memory: a
 /// curve may in theory have exponentially many.
 pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
-    problem: &Tradeoff<'_, R, C, K>,
+    problem: &PlanningProblem<'_, R, C, K>,
     max_vertices: usize,
 ) -> Result<Vec<(f64, f64)>> {
     let mut values = StepValues::new(problem.shape)?;
     let mut trial = Vertex::new(problem.shape)?;
-    let mut ask = |objective| Found::by(problem, objective, &mut values, &mut trial);
+    let mut ask = |objective| LocatedPolicy::by(problem, objective, &mut values, &mut trial);
     let noise = 16.0 * f64::EPSILON * (problem.shape.horizon() as f64 + 8.0);
     let least = ask(Objective::LeastCost);
     let most = ask(Objective::MostReward);
@@ -34,18 +34,19 @@ pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
             pending.pop(); // no better, up to rounding
             continue;
         }
-        if run <= noise * right.cost_size.max(left.cost_size) {
+        if run <= noise * right.cost_magnitude.max(left.cost_magnitude) {
             settled[last] = right; // better at the same cost, up to rounding
             pending.pop();
             continue;
         }
         let slope = rise / run;
         let found = ask(Objective::Lagrangian(slope));
-        let height = |point: Found| point.reward - slope * point.cost;
-        let size = |point: Found| point.reward_size + slope * point.cost_size;
+        let height = |point: LocatedPolicy| point.reward - slope * point.cost;
+        let size = |point: LocatedPolicy| point.reward_size + slope * point.cost_magnitude;
         let uncertain = noise * size(found).max(size(left)).max(size(right));
-        let same_cost = |other: Found| {
-            (found.cost - other.cost).abs() <= noise * found.cost_size.max(other.cost_size)
+        let same_cost = |other: LocatedPolicy| {
+            (found.cost - other.cost).abs()
+                <= noise * found.cost_magnitude.max(other.cost_magnitude)
         };
         if height(found) - height(left).max(height(right)) <= uncertain {
             settled.push(right);
@@ -72,26 +73,26 @@ pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
 /// Where a policy lies, and what rounding is relative to: where numbers of both signs cancel, a value says nothing
 /// about how far it may be off; that of their absolute values does.
 #[derive(Clone, Copy)]
-struct Found {
+struct LocatedPolicy {
     cost: f64,
     reward: f64,
-    cost_size: f64,
+    cost_magnitude: f64,
     reward_size: f64,
 }
 
-impl Found {
+impl LocatedPolicy {
     fn by<R: StepSignal, C: StepSignal, K: StepKernel>(
-        problem: &Tradeoff<'_, R, C, K>,
+        problem: &PlanningProblem<'_, R, C, K>,
         objective: Objective,
         values: &mut StepValues,
         trial: &mut Vertex,
     ) -> Self {
         problem.solve(objective, values, trial);
         let (cost, reward) = (trial.cost, trial.reward);
-        let sizes = Tradeoff {
+        let sizes = PlanningProblem {
             shape: problem.shape,
-            reward: &Absolute(problem.reward),
-            cost: &Absolute(problem.cost),
+            reward: &Magnitude(problem.reward),
+            cost: &Magnitude(problem.cost),
             kernel: problem.kernel,
             initial: problem.initial,
         };
@@ -99,7 +100,7 @@ impl Found {
         Self {
             cost,
             reward,
-            cost_size: trial.cost,
+            cost_magnitude: trial.cost,
             reward_size: trial.reward,
         }
     }

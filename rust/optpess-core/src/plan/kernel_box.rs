@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Interval, Place, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
@@ -65,12 +65,12 @@ impl KernelBox {
             let (centre, radius) = (&centre[range.clone()], &radius[range]);
             for (array, data) in [("transitions", centre), ("radius", radius)] {
                 checked_sum(data, |entry| {
-                    Place::new(array, &[step, state, action, entry])
+                    ArrayIndex::new(array, &[step, state, action, entry])
                 })?;
             }
             if let Some(entry) = centre.iter().position(|&p| p > 1.0) {
                 return Err(Error::OutOfRange {
-                    place: Place::new("transitions", &[step, state, action, entry]),
+                    place: ArrayIndex::new("transitions", &[step, state, action, entry]),
                     found: centre[entry],
                     allowed: Interval::closed(0.0, 1.0),
                 });
@@ -108,7 +108,7 @@ impl KernelBox {
 
     /// Refuses a box that no distribution lies in.
     fn check_row(&self, row: usize) -> Result<()> {
-        let place = |name| Place::new(name, &self.shape.triple_index(row));
+        let place = |name| ArrayIndex::new(name, &self.shape.triple_index(row));
         let states = self.shape.num_states();
         let room: f64 = self.room[row * states..][..states].iter().sum();
         let missing = self.missing[row];

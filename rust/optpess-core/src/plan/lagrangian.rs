@@ -47,7 +47,7 @@ pub fn lagrangian_plan(
     };
     let mut plan = GreedyPlan::new(model.shape())?;
     plan.solve(&signal, &**model.kernel().kernel());
-    let value = model.initial().expect(plan.values().step(0));
+    let value = model.initial().expectation(plan.values().step(0));
     Ok((plan, value))
 }
 

@@ -1,19 +1,19 @@
-//! The ends of the curve "best reward for a limit", over a [`Board`]: one signal first, the other among its ties.
+//! The ends of the curve "best reward for a limit", over a [`PackedProblem`]: one signal first, the other among its ties.
 
-use crate::evaluate::{Board, BoardWork, GROUP, Of};
+use crate::evaluate::{PackedProblem, PackedWork, STATES_PER_GROUP, SignalKind};
 use crate::lanes::{LANES, flat, flat_mut, with_small_constant};
 use crate::model::InitialDistribution;
 use crate::vectorised::{Job, vectorised};
 
 /// Writes the policy of least cost and, among those, most reward (`COST_FIRST`), or the other way round, into
 /// `actions`, `[H, padded]`; its (reward, cost). Values that differ by less than `tie_width`, relatively, are ties. The
-/// answers are those of [`super::Tradeoff`], bit for bit.
+/// answers are those of [`super::PlanningProblem`], bit for bit.
 #[inline]
 pub(crate) fn extreme_on<const COST_FIRST: bool>(
-    board: &Board,
+    board: &PackedProblem,
     tie_width: f64,
     initial: &InitialDistribution,
-    work: &mut BoardWork,
+    work: &mut PackedWork,
     actions: &mut [u32],
 ) -> [f64; 2] {
     let states = board.shape().num_states();
@@ -24,14 +24,14 @@ pub(crate) fn extreme_on<const COST_FIRST: bool>(
         actions,
     }));
     let wide = board.padded_states().div_ceil(LANES);
-    [0, 1].map(|track| initial.expect(&flat(&work.values[track * wide..][..wide])[..states]))
+    [0, 1].map(|track| initial.expectation(&flat(&work.values[track * wide..][..wide])[..states]))
 }
 
 /// `S` is the number of states, or 0 where it is not known beforehand.
 struct Lexicographic<'a, const COST_FIRST: bool, const S: usize> {
-    board: &'a Board,
+    board: &'a PackedProblem,
     tie_width: f64,
-    work: &'a mut BoardWork,
+    work: &'a mut PackedWork,
     actions: &'a mut [u32],
 }
 
@@ -43,17 +43,25 @@ impl<const COST_FIRST: bool, const S: usize> Job for Lexicographic<'_, COST_FIRS
         let (board, work) = (self.board, self.work);
         let [steps, states, _] = board.shape().sizes();
         let states = if S > 0 { S } else { states };
-        let (groups, blocks) = (states.div_ceil(GROUP), board.blocks());
-        let wide = (groups * GROUP).div_ceil(LANES);
-        let (chosen, _) = self.actions.as_chunks_mut::<GROUP>();
+        let (groups, blocks) = (states.div_ceil(STATES_PER_GROUP), board.blocks());
+        let wide = (groups * STATES_PER_GROUP).div_ceil(LANES);
+        let (chosen, _) = self.actions.as_chunks_mut::<STATES_PER_GROUP>();
         for step in (0..steps).rev() {
-            for (track, of) in [Of::Reward, Of::Cost].into_iter().enumerate() {
-                let qualities = &mut work.qualities[track * blocks..][..blocks];
+            for (track, of) in [SignalKind::Reward, SignalKind::Cost]
+                .into_iter()
+                .enumerate()
+            {
+                let action_values = &mut work.action_values[track * blocks..][..blocks];
                 let values = flat(&work.values[track * wide..][..wide]);
                 let own = board.signal(of, step);
-                board.qualities::<S>(step, |block| own[block], &values[..states], qualities);
+                board.action_values::<S>(
+                    step,
+                    |block| own[block],
+                    &values[..states],
+                    action_values,
+                );
             }
-            let (rewards, costs) = flat(&work.qualities[..2 * blocks]).split_at(blocks * LANES);
+            let (rewards, costs) = flat(&work.action_values[..2 * blocks]).split_at(blocks * LANES);
             let (rewards, costs) = (rewards.as_chunks().0, costs.as_chunks().0);
             let (values, cost_values) =
                 flat_mut(&mut work.values[..2 * wide]).split_at_mut(wide * LANES);
@@ -74,11 +82,15 @@ impl<const COST_FIRST: bool, const S: usize> Job for Lexicographic<'_, COST_FIRS
 /// behind those of the one before. Ties of both go to the lowest action.
 #[inline(always)]
 fn best_of<const COST_FIRST: bool>(
-    rewards: &[[f64; GROUP]],
-    costs: &[[f64; GROUP]],
+    rewards: &[[f64; STATES_PER_GROUP]],
+    costs: &[[f64; STATES_PER_GROUP]],
     groups: usize,
     tie_width: f64,
-) -> ([f64; GROUP], [f64; GROUP], [u32; GROUP]) {
+) -> (
+    [f64; STATES_PER_GROUP],
+    [f64; STATES_PER_GROUP],
+    [u32; STATES_PER_GROUP],
+) {
     let criteria = || {
         let each = rewards.iter().zip(costs).step_by(groups);
         each.map(|(reward, cost)| {
@@ -90,17 +102,20 @@ fn best_of<const COST_FIRST: bool>(
             }
         })
     };
-    let (mut best, mut magnitude) = ([f64::NEG_INFINITY; GROUP], [0.0_f64; GROUP]);
+    let (mut best, mut magnitude) = (
+        [f64::NEG_INFINITY; STATES_PER_GROUP],
+        [0.0_f64; STATES_PER_GROUP],
+    );
     for (first, _) in criteria() {
-        for lane in 0..GROUP {
+        for lane in 0..STATES_PER_GROUP {
             best[lane] = best[lane].max(first[lane]);
             magnitude[lane] = magnitude[lane].max(first[lane].abs());
         }
     }
-    let (mut found, mut found_action) = ([0.0; GROUP], [0_u64; GROUP]);
-    let mut found_second = [f64::NEG_INFINITY; GROUP];
+    let (mut found, mut found_action) = ([0.0; STATES_PER_GROUP], [0_u64; STATES_PER_GROUP]);
+    let mut found_second = [f64::NEG_INFINITY; STATES_PER_GROUP];
     for (action, (first, second)) in criteria().enumerate() {
-        for lane in 0..GROUP {
+        for lane in 0..STATES_PER_GROUP {
             let acceptable = first[lane] >= best[lane] - tie_width * magnitude[lane];
             if acceptable && second[lane] > found_second[lane] {
                 found[lane] = first[lane];

@@ -13,12 +13,12 @@ use crate::vectorised::{Job, vectorised};
 
 /// Workspace for mixing; nothing is allocated later.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Mixer {
+pub struct PolicyMixer {
     arrivals: [[Vec<f64>; 2]; 2], // [policy][this step, next step][S]
     shares: [Vec<f64>; 2],        // [policy][S], of those who arrive
 }
 
-impl Mixer {
+impl PolicyMixer {
     /// A workspace for policies of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         let states = || zeros("arrivals [S]", shape.num_states());
@@ -48,7 +48,7 @@ impl Mixer {
         self.mix_each(ends, weight_above, initial, completion, mixed);
     }
 
-    /// [`Mixer::mix`] for ends that each have a kernel of their own: the policy with the occupancy
+    /// [`PolicyMixer::mix`] for ends that each have a kernel of their own: the policy with the occupancy
     /// (1 - w) q^below + w q^above, each on its own kernel.
     pub fn mix_each<K: StepKernel>(
         &mut self,
@@ -74,7 +74,7 @@ impl Mixer {
 
 /// `S` is the number of states, or 0 where it is not known beforehand.
 struct Mix<'a, K, const S: usize> {
-    mixer: &'a mut Mixer,
+    mixer: &'a mut PolicyMixer,
     ends: [(&'a [u32], &'a K); 2],
     weights: [f64; 2],
     completion: &'a MarkovPolicy,
@@ -88,7 +88,7 @@ impl<K: StepKernel, const S: usize> Job for Mix<'_, K, S> {
     fn run(self) {
         let shape = self.mixed.shape();
         let states = if S > 0 { S } else { shape.num_states() };
-        let Mixer { arrivals, shares } = self.mixer;
+        let PolicyMixer { arrivals, shares } = self.mixer;
         for step in 0..shape.horizon() {
             let ends = self.ends.map(|(end, _)| &end[step * states..][..states]);
             let [first, second] = &mut *shares;
@@ -101,10 +101,10 @@ impl<K: StepKernel, const S: usize> Job for Mix<'_, K, S> {
                     row.copy_from_slice(self.completion.row(step, state));
                 } else {
                     // In one pass: clearing a short row first is a call, which is longer than this.
-                    for (action, chance) in (0..).zip(row) {
+                    for (action, probability) in (0..).zip(row) {
                         let [one, other] = ends.map(|end| end[state] == action);
-                        *chance = if one { first[state] } else { 0.0 };
-                        *chance += if other { second[state] } else { 0.0 };
+                        *probability = if one { first[state] } else { 0.0 };
+                        *probability += if other { second[state] } else { 0.0 };
                     }
                 }
             }
@@ -127,7 +127,7 @@ impl<K: StepKernel, const S: usize> Job for Mix<'_, K, S> {
                 for (state, (&mass, &action)) in masses {
                     if mass > 0.0 && weight > 0.0 {
                         let pair = shape.pair(state, action as usize);
-                        kernel.spread(step, pair, mass, sums);
+                        kernel.propagate(step, pair, mass, sums);
                     }
                 }
                 if S > 0 {

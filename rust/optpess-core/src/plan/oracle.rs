@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use crate::model::StepKernel;
-use crate::plan::mixing::Mixer;
-use crate::plan::tradeoff::{Absolute, StepValues, Tradeoff, Vertex};
+use crate::plan::mixing::PolicyMixer;
+use crate::plan::tradeoff::{Magnitude, PlanningProblem, StepValues, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::StepSignal;
@@ -60,10 +60,10 @@ pub trait Oracle {
 
     /// Makes points of this problem of the ends of the last problem's chord, whose slope is given, and
     /// locates them.
-    fn revive(&self, slope: f64, work: &mut Self::Work, ends: [&mut Self::Point; 2]);
+    fn relocate(&self, slope: f64, work: &mut Self::Work, ends: [&mut Self::Point; 2]);
 
     /// V(|g_c|) of a point: what rounding of its cost is relative to.
-    fn cost_size(&self, work: &mut Self::Work, point: &mut Self::Point) -> f64;
+    fn cost_magnitude(&self, work: &mut Self::Work, point: &mut Self::Point) -> f64;
 
     /// Writes the policy of the mixture (1 - w) first + w second; `completion` decides wherever neither
     /// arrives.
@@ -72,7 +72,7 @@ pub trait Oracle {
         ends: [&Self::Point; 2],
         weight: f64,
         completion: &MarkovPolicy,
-        mixer: &mut Mixer,
+        mixer: &mut PolicyMixer,
         mixed: &mut MarkovPolicy,
     );
 }
@@ -107,7 +107,7 @@ impl Storage for StepValues {
 }
 
 /// Policies on one kernel: a policy of the last problem is one of this problem too.
-impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Tradeoff<'_, R, C, K> {
+impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for PlanningProblem<'_, R, C, K> {
     type Point = Vertex;
     type Work = StepValues;
 
@@ -127,13 +127,13 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Tradeoff<'_, R, C, 
         self.locate(work, point);
     }
 
-    fn revive(&self, _: f64, work: &mut StepValues, ends: [&mut Vertex; 2]) {
+    fn relocate(&self, _: f64, work: &mut StepValues, ends: [&mut Vertex; 2]) {
         self.locate_both(work, ends);
     }
 
-    fn cost_size(&self, work: &mut StepValues, point: &mut Vertex) -> f64 {
-        let absolute = Absolute(self.cost);
-        let sizes = Tradeoff {
+    fn cost_magnitude(&self, work: &mut StepValues, point: &mut Vertex) -> f64 {
+        let absolute = Magnitude(self.cost);
+        let sizes = PlanningProblem {
             shape: self.shape,
             reward: &absolute,
             cost: &absolute,
@@ -152,7 +152,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for Tradeoff<'_, R, C, 
         [below, above]: [&Vertex; 2],
         weight: f64,
         completion: &MarkovPolicy,
-        mixer: &mut Mixer,
+        mixer: &mut PolicyMixer,
         mixed: &mut MarkovPolicy,
     ) {
         let (kernel, initial) = (self.kernel, self.initial);

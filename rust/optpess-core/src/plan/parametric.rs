@@ -29,7 +29,7 @@ const MAX_INDUCTIONS: usize = 20_000;
 /// The solver with its workspace: solves any number of problems of one shape and keeps the ends of
 /// the last chord, from which the next, similar problem is solved in one or two inductions.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Parametric<P = Vertex, W = StepValues> {
+pub struct ChordSolver<P = Vertex, W = StepValues> {
     shape: Shape,
     work: W,
     below: P,
@@ -41,7 +41,7 @@ pub struct Parametric<P = Vertex, W = StepValues> {
 
 /// Where the answer lies: the mixture of two extreme points.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Mixture {
+pub struct ChordSolution {
     /// V(g_r) of the mixture, the optimum.
     pub value: f64,
     /// V(g_c) of the mixture.
@@ -54,7 +54,7 @@ pub struct Mixture {
     pub inductions: usize,
 }
 
-impl<P: Point, W: Storage> Parametric<P, W> {
+impl<P: Point, W: Storage> ChordSolver<P, W> {
     /// A solver for problems of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
@@ -92,7 +92,7 @@ impl<P: Point, W: Storage> Parametric<P, W> {
         &mut self,
         problem: &O,
         limit: f64,
-    ) -> Result<Mixture> {
+    ) -> Result<ChordSolution> {
         debug_assert_eq!(problem.shape(), self.shape);
         let warm = std::mem::replace(&mut self.warm, false);
         let mut inductions = 0;
@@ -120,7 +120,7 @@ impl<P: Point, W: Storage> Parametric<P, W> {
     ) -> bool {
         let slope = self.slope();
         let ends = [&mut self.below, &mut self.above];
-        problem.revive(slope, &mut self.work, ends);
+        problem.relocate(slope, &mut self.work, ends);
         self.below.cost() <= limit && limit < self.above.cost()
     }
 
@@ -148,7 +148,7 @@ impl<P: Point, W: Storage> Parametric<P, W> {
         problem: &O,
         limit: f64,
     ) -> f64 {
-        let size = problem.cost_size(&mut self.work, &mut self.below);
+        let size = problem.cost_magnitude(&mut self.work, &mut self.below);
         let relative = FEASIBILITY_WIDTH * self.below.cost().abs().max(limit.abs());
         relative.max(self.noise() * size)
     }
@@ -208,7 +208,7 @@ impl<P: Point, W: Storage> Parametric<P, W> {
         }
     }
 
-    fn mixture(&self, limit: f64, multiplier: f64, inductions: usize) -> Mixture {
+    fn mixture(&self, limit: f64, multiplier: f64, inductions: usize) -> ChordSolution {
         let (below, above) = (&self.below, &self.above);
         let weight_above = if multiplier > 0.0 {
             ((limit - below.cost()) / (above.cost() - below.cost())).clamp(0.0, 1.0)
@@ -222,7 +222,7 @@ impl<P: Point, W: Storage> Parametric<P, W> {
                 low
             }
         };
-        Mixture {
+        ChordSolution {
             value: mix(below.reward(), above.reward()),
             cost: mix(below.cost(), above.cost()),
             multiplier,

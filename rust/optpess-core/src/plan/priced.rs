@@ -4,16 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Successors};
-use crate::evaluate::{Board, BoardWork, Followed, GROUP};
+use crate::evaluate::{PackedProblem, PackedWork, PolicyChain, STATES_PER_GROUP};
 use crate::model::InitialDistribution;
 use crate::plan::priced_induction::{best_for, fit, set_row};
-use crate::policy::Actions;
+use crate::policy::ActionTable;
 use crate::shape::Shape;
 use crate::table::zeros;
 
 /// What is known of one pair (s, a) of a step.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PairData<'a> {
+pub(crate) struct RowUpdate<'a> {
     /// g_r(s, a).
     pub(crate) reward: f64,
     /// g_c(s, a).
@@ -24,21 +24,21 @@ pub(crate) struct PairData<'a> {
 
 /// Keeps a policy that is best for g_r - price g_c, and its cost.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct PricedPlanner {
+pub(crate) struct LagrangianPlanner {
     shape: Shape,
-    board: Board,
-    work: BoardWork,
+    board: PackedProblem,
+    work: PackedWork,
     found: Vec<u32>, // [H, padded], what the last induction chose
     kept: Vec<u32>,  // [H, padded], the policy kept
     /// Each (step, state) at which the last induction changed it; room for one more than there are.
     changed: Vec<[u32; 2]>,
     num_changed: usize,
-    followed: Followed<1>,
-    /// Whether `followed` is up to date; as long as no cost is positive nobody asks it.
-    following: bool,
+    chain: PolicyChain<1>,
+    /// Whether `chain` is up to date; as long as no cost is positive nobody asks it.
+    chain_is_current: bool,
 }
 
-impl PricedPlanner {
+impl LagrangianPlanner {
     /// Every pair earns and costs the same and leads nowhere; the policy takes action 0.
     pub(crate) fn new(
         shape: Shape,
@@ -47,7 +47,7 @@ impl PricedPlanner {
         kernel: &EmpiricalKernel,
     ) -> Result<Self> {
         let list_width = kernel.list_width();
-        let board = Board::new(shape, list_width, |_, _| [reward, cost])?;
+        let board = PackedProblem::new(shape, list_width, |_, _| [reward, cost])?;
         let places = shape.horizon() * board.padded_states();
         Ok(Self {
             shape,
@@ -55,40 +55,40 @@ impl PricedPlanner {
             kept: zeros("actions [H, S]", places)?,
             changed: zeros("changed actions [H, S]", places + 1)?,
             num_changed: 0,
-            followed: Followed::new(shape, list_width)?,
-            following: false,
-            work: BoardWork::new(shape, 1)?,
+            chain: PolicyChain::new(shape, list_width)?,
+            chain_is_current: false,
+            work: PackedWork::new(shape, 1)?,
             board,
         })
     }
 
     /// The policy kept.
     #[inline(always)]
-    pub(crate) fn actions(&self) -> Actions<'_> {
+    pub(crate) fn actions(&self) -> ActionTable<'_> {
         let changed = &self.changed[..self.num_changed];
-        Actions::new(&self.kept, self.board.padded_states(), changed)
+        ActionTable::new(&self.kept, self.board.padded_states(), changed)
     }
 
     /// To be called before rows of `kernel` are set: it may store them in another way than before.
     #[inline(always)]
     pub(crate) fn fit(&mut self, kernel: &EmpiricalKernel) -> Result<()> {
         if fit(&mut self.board, kernel)? {
-            self.followed = Followed::new(self.shape, kernel.list_width())?;
-            self.following = false;
+            self.chain = PolicyChain::new(self.shape, kernel.list_width())?;
+            self.chain_is_current = false;
         }
         Ok(())
     }
 
     /// Takes in new data of one pair.
     #[inline(always)]
-    pub(crate) fn set(&mut self, step: usize, state: usize, action: usize, data: PairData<'_>) {
-        let PairData { reward, cost, row } = data;
+    pub(crate) fn set(&mut self, step: usize, state: usize, action: usize, data: RowUpdate<'_>) {
+        let RowUpdate { reward, cost, row } = data;
         self.board.set_signals(step, state, action, reward, cost);
         if step + 1 < self.shape.horizon() {
             set_row(&mut self.board, step, state, action, row);
         }
-        if self.following && self.actions().at(step, state) == action {
-            self.followed.follow(step, state, row.iter(), [cost]);
+        if self.chain_is_current && self.actions().at(step, state) == action {
+            self.chain.set_row(step, state, row.iter(), [cost]);
         }
     }
 
@@ -98,14 +98,14 @@ impl PricedPlanner {
         best_for(&self.board, price, &mut self.work, &mut self.found);
         let padded = self.board.padded_states();
         let policies = (&self.found[..], &self.kept[..]);
-        self.num_changed = places_that_differ(policies, padded, &mut self.changed);
+        self.num_changed = changed_actions(policies, padded, &mut self.changed);
         std::mem::swap(&mut self.found, &mut self.kept);
-        if self.following {
-            let (board, followed) = (&self.board, &mut self.followed);
+        if self.chain_is_current {
+            let (board, chain) = (&self.board, &mut self.chain);
             let changed = &self.changed[..self.num_changed];
-            let actions = Actions::new(&self.kept, board.padded_states(), changed);
+            let actions = ActionTable::new(&self.kept, board.padded_states(), changed);
             for (step, state) in actions.changed() {
-                follow(board, followed, step, state, actions.at(step, state));
+                copy_row(board, chain, step, state, actions.at(step, state));
             }
         }
         self.num_changed > 0
@@ -115,50 +115,59 @@ impl PricedPlanner {
     #[inline(always)]
     pub(crate) fn truncated_cost(&mut self, initial: &InitialDistribution) -> f64 {
         if !self.board.some_cost_is_positive() {
-            self.following = false;
+            self.chain_is_current = false;
             return 0.0; // no policy costs more
         }
-        if !self.following {
-            self.follow_anew();
+        if !self.chain_is_current {
+            self.rebuild_chain();
         }
-        let [cost] = self.followed.evaluate(initial);
+        let [cost] = self.chain.evaluate(initial);
         cost.max(0.0)
     }
 
     #[cold]
-    fn follow_anew(&mut self) {
-        let (board, followed) = (&self.board, &mut self.followed);
-        let actions = Actions::new(&self.kept, board.padded_states(), &[]);
+    fn rebuild_chain(&mut self) {
+        let (board, chain) = (&self.board, &mut self.chain);
+        let actions = ActionTable::new(&self.kept, board.padded_states(), &[]);
         for step in 0..self.shape.horizon() {
             for state in 0..self.shape.num_states() {
-                follow(board, followed, step, state, actions.at(step, state));
+                copy_row(board, chain, step, state, actions.at(step, state));
             }
         }
-        self.following = true;
+        self.chain_is_current = true;
     }
 }
 
 #[inline(always)]
-fn follow(board: &Board, followed: &mut Followed<1>, step: usize, state: usize, action: usize) {
+fn copy_row(
+    board: &PackedProblem,
+    chain: &mut PolicyChain<1>,
+    step: usize,
+    state: usize,
+    action: usize,
+) {
     let cost = board.cost(step, state, action);
     if step + 1 < board.shape().horizon() {
-        followed.follow(step, state, board.row(step, state, action), [cost]);
+        chain.set_row(step, state, board.row(step, state, action), [cost]);
     } else {
-        followed.follow(step, state, std::iter::empty(), [cost]);
+        chain.set_row(step, state, std::iter::empty(), [cost]);
     }
 }
 
 /// Writes each (step, state) at which two policies `[H, padded]` differ into `places`, and returns how many there
-/// are. Which ones they are is hard to predict, so marks are collected without a branch, and then followed.
+/// are. Which ones they are is hard to predict, so marks are collected without a branch, and then chain.
 #[inline(always)]
-fn places_that_differ(
+fn changed_actions(
     (first, second): (&[u32], &[u32]),
     padded: usize,
     places: &mut [[u32; 2]],
 ) -> usize {
     const MARKS: usize = u64::BITS as usize;
-    let (mut count, groups_a_step) = (0, (padded / GROUP) as u32);
-    let (first, second) = (first.as_chunks::<GROUP>().0, second.as_chunks::<GROUP>().0);
+    let (mut count, groups_a_step) = (0, (padded / STATES_PER_GROUP) as u32);
+    let (first, second) = (
+        first.as_chunks::<STATES_PER_GROUP>().0,
+        second.as_chunks::<STATES_PER_GROUP>().0,
+    );
     let parts = first.chunks(MARKS).zip(second.chunks(MARKS));
     for (part, (first, second)) in parts.enumerate() {
         let mut marks = 0_u64;
@@ -171,8 +180,8 @@ fn places_that_differ(
             let (a, b) = (&first[place as usize], &second[place as usize]);
             let group = (part * MARKS) as u32 + place;
             let (step, group) = (group / groups_a_step, group % groups_a_step);
-            for lane in 0..GROUP {
-                places[count] = [step, group * GROUP as u32 + lane as u32];
+            for lane in 0..STATES_PER_GROUP {
+                places[count] = [step, group * STATES_PER_GROUP as u32 + lane as u32];
                 count += usize::from(a[lane] != b[lane]);
             }
         }
@@ -197,7 +206,7 @@ mod tests {
             }
             let mut places = vec![[0; 2]; (steps * padded) as usize + 1];
             let policies = (&first[..], &second[..]);
-            let count = places_that_differ(policies, padded as usize, &mut places);
+            let count = changed_actions(policies, padded as usize, &mut places);
             assert_eq!(&places[..count], &expected[..]);
         }
     }

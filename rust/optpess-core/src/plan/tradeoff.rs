@@ -63,7 +63,7 @@ impl Vertex {
 
 /// Two signals on one kernel: the data of a constrained problem with one constraint, less its limit.
 #[derive(Debug)]
-pub struct Tradeoff<'a, R, C, K> {
+pub struct PlanningProblem<'a, R, C, K> {
     /// H, |S|, |A|.
     pub shape: Shape,
     /// g_r, to be maximised.
@@ -116,9 +116,9 @@ impl<R: StepSignal, C: StepSignal> StepSignal for Penalised<'_, R, C> {
 
 /// |g|, never stored.
 #[derive(Debug)]
-pub(crate) struct Absolute<'a, G>(pub(crate) &'a G);
+pub(crate) struct Magnitude<'a, G>(pub(crate) &'a G);
 
-impl<G: StepSignal> StepSignal for Absolute<'_, G> {
+impl<G: StepSignal> StepSignal for Magnitude<'_, G> {
     #[inline(always)]
     fn at(&self, step: usize, pair: usize) -> f64 {
         self.0.at(step, pair).abs()
@@ -128,11 +128,11 @@ impl<G: StepSignal> StepSignal for Absolute<'_, G> {
 /// Values of the next and of this step; re-used, so that an induction allocates nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StepValues {
-    objective: [Vec<f64>; 2], // [S], of the Lagrangian
-    reward: [Vec<f64>; 2],    // [S]
-    cost: [Vec<f64>; 2],      // [S]
-    kept: [Vec<f64>; 2],      // [S], reward and cost from which a second policy is evaluated
-    qualities: [Vec<f64>; 2], // [A], first and second criterion of one state
+    objective: [Vec<f64>; 2],     // [S], of the Lagrangian
+    reward: [Vec<f64>; 2],        // [S]
+    cost: [Vec<f64>; 2],          // [S]
+    kept: [Vec<f64>; 2],          // [S], reward and cost from which a second policy is evaluated
+    action_values: [Vec<f64>; 2], // [A], first and second criterion of one state
     /// The expected objective of the next state, for the step at hand.
     expected: Vec<f64>, // [S, A]
 }
@@ -146,13 +146,13 @@ impl StepValues {
             reward: [states()?, states()?],
             cost: [states()?, states()?],
             kept: [states()?, states()?],
-            qualities: [actions()?, actions()?],
+            action_values: [actions()?, actions()?],
             expected: zeros("expected values [S, A]", shape.pairs())?,
         })
     }
 }
 
-impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
+impl<R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'_, R, C, K> {
     /// The signal g_r - multiplier g_c.
     #[must_use]
     pub fn lagrangian(&self, multiplier: f64) -> Penalised<'_, R, C> {
@@ -210,7 +210,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
         self.locate_from(horizon, horizon, values, vertex);
     }
 
-    /// [`Tradeoff::locate`] for two policies. The ends of a chord differ in few places as a rule; the
+    /// [`PlanningProblem::locate`] for two policies. The ends of a chord differ in few places as a rule; the
     /// steps at the end of the episode in which they do not are evaluated once for both.
     pub(crate) fn locate_both(&self, values: &mut StepValues, ends: [&mut Vertex; 2]) {
         let [first, second] = ends;
@@ -243,7 +243,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
     fn to_go(&self, step: usize, pair: usize, reward: &[f64], cost: &[f64]) -> (f64, f64) {
         let (mut own_reward, mut own_cost) = (self.reward.at(step, pair), self.cost.at(step, pair));
         if step + 1 < self.shape.horizon() {
-            let next = self.kernel.expect_two(step, pair, reward, cost);
+            let next = self.kernel.expectation_of_two(step, pair, reward, cost);
             own_reward += next.0;
             own_cost += next.1;
         }
@@ -252,8 +252,8 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Tradeoff<'_, R, C, K> {
 
     #[inline(always)]
     fn place(&self, values: &StepValues, vertex: &mut Vertex) {
-        vertex.reward = self.initial.expect(&values.reward[0]);
-        vertex.cost = self.initial.expect(&values.cost[0]);
+        vertex.reward = self.initial.expectation(&values.reward[0]);
+        vertex.cost = self.initial.expectation(&values.cost[0]);
     }
 }
 
@@ -267,7 +267,7 @@ macro_rules! turn {
 }
 
 struct Lagrangian<'a, 'p, R, C, K> {
-    problem: &'a Tradeoff<'p, R, C, K>,
+    problem: &'a PlanningProblem<'p, R, C, K>,
     multiplier: f64,
     values: &'a mut StepValues,
     found: &'a mut Vertex,
@@ -285,16 +285,18 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Job for Lagrangian<'_, '_, R, 
         for step in (0..shape.horizon()).rev() {
             let (objective, next_objective) = turn!(self.values.objective);
             if step + 1 < shape.horizon() {
-                problem.kernel.expect_all(step, next_objective, expected);
+                problem
+                    .kernel
+                    .all_expectations(step, next_objective, expected);
             }
             let chosen = &mut self.found.actions[step * shape.num_states()..][..shape.num_states()];
             signal.add_to(step, expected); // now Q_h(s,a)
             let mut targets = chosen.iter_mut().zip(objective.iter_mut());
-            each_row(expected, shape.num_actions(), |qualities| {
+            each_row(expected, shape.num_actions(), |action_values| {
                 let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);
-                for (action, &quality) in qualities.iter().enumerate() {
-                    if quality > best {
-                        (best, best_action) = (quality, action as u32);
+                for (action, &q) in action_values.iter().enumerate() {
+                    if q > best {
+                        (best, best_action) = (q, action as u32);
                     }
                 }
                 if let Some((choice, value)) = targets.next() {
@@ -302,14 +304,14 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Job for Lagrangian<'_, '_, R, 
                 }
             });
         }
-        problem.initial.expect(&self.values.objective[0])
+        problem.initial.expectation(&self.values.objective[0])
     }
 }
 
 /// `COST_FIRST`: least cost, then most reward; otherwise most reward, then least cost.
 struct Lexicographic<'a, 'p, R, C, K, const COST_FIRST: bool> {
     tie_width: f64,
-    problem: &'a Tradeoff<'p, R, C, K>,
+    problem: &'a PlanningProblem<'p, R, C, K>,
     values: &'a mut StepValues,
     found: &'a mut Vertex,
 }
@@ -325,7 +327,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel, const COST_FIRST: bool> Job
         for step in (0..shape.horizon()).rev() {
             let (reward, next_reward) = turn!(self.values.reward);
             let (cost, next_cost) = turn!(self.values.cost);
-            let [first, second] = &mut self.values.qualities;
+            let [first, second] = &mut self.values.action_values;
             let chosen = &mut self.found.actions[step * shape.num_states()..][..shape.num_states()];
             for (state, choice) in chosen.iter_mut().enumerate() {
                 let (mut best, mut magnitude) = (f64::NEG_INFINITY, 0.0_f64);
@@ -360,7 +362,7 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel, const COST_FIRST: bool> Job
 }
 
 struct Locate<'a, 'p, R, C, K> {
-    problem: &'a Tradeoff<'p, R, C, K>,
+    problem: &'a PlanningProblem<'p, R, C, K>,
     end: usize,
     keep: usize,
     values: &'a mut StepValues,

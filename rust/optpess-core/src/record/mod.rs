@@ -6,7 +6,7 @@ mod side_by_side;
 mod sum;
 
 pub use schedule::record_points;
-pub(crate) use side_by_side::WideRecorder;
+pub(crate) use side_by_side::BatchRecorder;
 pub use sum::CompensatedSum;
 
 use crate::learn::{Deployment, PolicySource};

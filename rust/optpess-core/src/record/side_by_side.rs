@@ -1,15 +1,15 @@
 //! Records of replicates side by side: what every episode adds is added in the lanes of vectors.
 
-use crate::lanes::Wide;
+use crate::lanes::Lane;
 use crate::record::{CompensatedSum, Recorder};
 
 /// What [`Recorder::add`] does for each replicate of a learner that plans every episode and certifies none.
 #[derive(Debug)]
-pub(crate) struct WideRecorder<'a, V> {
+pub(crate) struct BatchRecorder<'a, V> {
     recorders: Vec<Recorder<'a>>,
-    regret: WideSum<V>,
-    signed: WideSum<V>,
-    strong: WideSum<V>,
+    regret: BatchSum<V>,
+    signed: BatchSum<V>,
+    strong: BatchSum<V>,
     worst_violation: V,
     violating_episodes: V, // below 2^32, so exact
     /// How many replicates have never violated the limit.
@@ -18,13 +18,13 @@ pub(crate) struct WideRecorder<'a, V> {
     next_point: u64,
 }
 
-impl<'a, V: Wide> WideRecorder<'a, V> {
+impl<'a, V: Lane> BatchRecorder<'a, V> {
     /// For new records of as many replicates as have a lane, at most.
     pub(crate) fn new(recorders: Vec<Recorder<'a>>) -> Self {
         Self {
-            regret: WideSum::default(),
-            signed: WideSum::default(),
-            strong: WideSum::default(),
+            regret: BatchSum::default(),
+            signed: BatchSum::default(),
+            strong: BatchSum::default(),
             worst_violation: V::default(),
             violating_episodes: V::default(),
             never_violating: recorders.len(),
@@ -69,11 +69,12 @@ impl<'a, V: Wide> WideRecorder<'a, V> {
         let mut strong = self.strong;
         strong.add(violations);
         let exceeding = (violations, none);
-        self.strong.sum = V::choose(exceeding, strong.sum, self.strong.sum);
-        self.strong.correction = V::choose(exceeding, strong.correction, self.strong.correction);
+        self.strong.sum = V::select_greater(exceeding, strong.sum, self.strong.sum);
+        self.strong.correction =
+            V::select_greater(exceeding, strong.correction, self.strong.correction);
         let worse = (violations, self.worst_violation);
-        self.worst_violation = V::choose(worse, violations, self.worst_violation);
-        let one_more = V::choose(exceeding, V::all(1.0), none);
+        self.worst_violation = V::select_greater(worse, violations, self.worst_violation);
+        let one_more = V::select_greater(exceeding, V::all(1.0), none);
         self.violating_episodes = self.violating_episodes.plus(one_more);
         if self.never_violating > 0 {
             self.note_first(episode, violations);
@@ -118,12 +119,12 @@ impl<'a, V: Wide> WideRecorder<'a, V> {
 
 /// [`CompensatedSum`]s side by side.
 #[derive(Debug, Clone, Copy, Default)]
-struct WideSum<V> {
+struct BatchSum<V> {
     sum: V,
     correction: V,
 }
 
-impl<V: Wide> WideSum<V> {
+impl<V: Lane> BatchSum<V> {
     #[inline(always)]
     fn add(&mut self, terms: V) {
         let total = self.sum.plus(terms);
@@ -131,7 +132,7 @@ impl<V: Wide> WideSum<V> {
         let sum_larger = minus(self.sum, total).plus(terms);
         let term_larger = minus(terms, total).plus(self.sum);
         let larger = (terms.map(f64::abs), self.sum.map(f64::abs));
-        let lost = V::choose(larger, term_larger, sum_larger);
+        let lost = V::select_greater(larger, term_larger, sum_larger);
         self.correction = self.correction.plus(lost);
         self.sum = total;
     }

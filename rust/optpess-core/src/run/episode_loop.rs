@@ -37,7 +37,7 @@ impl<L: Learner> Observer<L> for () {
 
 /// How many episodes pass between two reports of progress. The stop flag is read at every episode: one
 /// load, and an episode of a large problem takes long enough for a user to notice a thousand of them.
-pub(crate) const BREATH: u64 = 1024;
+pub(crate) const PROGRESS_INTERVAL: u64 = 1024;
 
 /// Plays `episodes` episodes of the learner against the model.
 pub fn run_episodes<L: Learner, O: Observer<L>>(
@@ -53,10 +53,10 @@ pub fn run_episodes<L: Learner, O: Observer<L>>(
     let mut judge = Judge::new(model)?;
     let mut seen = Trajectory::new(model.shape(), model.costs().len())?;
     for episode in 0..episodes {
-        if episode % BREATH == 0 {
+        if episode % PROGRESS_INTERVAL == 0 {
             control
                 .episodes_done
-                .fetch_add(BREATH.min(episodes - episode), Ordering::Relaxed);
+                .fetch_add(PROGRESS_INTERVAL.min(episodes - episode), Ordering::Relaxed);
         }
         if control.stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);

@@ -1,6 +1,6 @@
 //! What a run will come to, before it is run: from expected counts instead of sampled ones.
 
-use crate::confidence::first_where;
+use crate::confidence::bisect_first;
 use crate::error::Result;
 use crate::evaluate::occupancy;
 use crate::learn::{Learner, OptPessLp};
@@ -33,6 +33,6 @@ pub fn gate_forecast(model: &ConstrainedMdp, learner: &OptPessLp) -> Result<Opti
     };
     let open = |episodes| pessimistic_cost(episodes) < margin.midpoint();
     let num_episodes = learner.terms().num_episodes();
-    let first = first_where(0..num_episodes, open);
+    let first = bisect_first(0..num_episodes, open);
     Ok((first < num_episodes).then_some(first))
 }

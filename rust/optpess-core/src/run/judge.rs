@@ -1,10 +1,10 @@
 //! True values of deployed policies: with the simulator, the only user of the truth.
 
 use crate::error::Result;
-use crate::estimate::MOST_STATES_IN_FULL;
-use crate::evaluate::{Board, BoardWork, Followed, Of, PairEvaluator};
+use crate::estimate::MAX_DENSE_STATES;
+use crate::evaluate::{PackedProblem, PackedWork, PairEvaluator, PolicyChain, SignalKind};
 use crate::model::{ConstrainedMdp, Slices};
-use crate::policy::{Actions, MarkovPolicy};
+use crate::policy::{ActionTable, MarkovPolicy};
 use crate::record::TrueValues;
 use crate::table::StepSignal;
 
@@ -12,7 +12,7 @@ use crate::table::StepSignal;
 #[derive(Debug)]
 enum Evaluator {
     /// Few states: the model laid out for vectors.
-    OnBoard(Board, BoardWork),
+    OnBoard(PackedProblem, PackedWork),
     /// Many states: the model as it is.
     OnModel(PairEvaluator),
 }
@@ -20,11 +20,11 @@ enum Evaluator {
 impl Evaluator {
     fn new(model: &ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
-        if shape.num_states() > MOST_STATES_IN_FULL {
+        if shape.num_states() > MAX_DENSE_STATES {
             return Ok(Self::OnModel(PairEvaluator::new(shape)?));
         }
         let (reward, cost) = (model.reward(), &model.costs()[0]);
-        let mut board = Board::new(shape, None, |step, pair| {
+        let mut board = PackedProblem::new(shape, None, |step, pair| {
             [reward.at(step, pair), cost.at(step, pair)]
         })?;
         for step in 0..shape.horizon() - 1 {
@@ -33,14 +33,14 @@ impl Evaluator {
                 board.set_row(step, state, action, kernel.successors(step, pair));
             }
         }
-        Ok(Self::OnBoard(board, BoardWork::new(shape, 2)?))
+        Ok(Self::OnBoard(board, PackedWork::new(shape, 2)?))
     }
 
     fn evaluate(&mut self, model: &ConstrainedMdp, policy: &MarkovPolicy) -> TrueValues {
         let initial = model.initial();
         let (reward, cost) = match self {
             Self::OnBoard(board, work) => {
-                let signals = [Of::Reward, Of::Cost];
+                let signals = [SignalKind::Reward, SignalKind::Cost];
                 board.evaluate(policy, signals, initial, work).into()
             }
             Self::OnModel(evaluator) => {
@@ -91,7 +91,7 @@ impl<'m> Judge<'m> {
     /// [`Judge::assess`] for a policy that takes one action at each (step, state): of the next
     /// version, only what changed is looked up.
     #[inline]
-    pub fn assess_actions(&mut self, actions: Actions<'_>, version: u64) -> TrueValues {
+    pub fn assess_actions(&mut self, actions: ActionTable<'_>, version: u64) -> TrueValues {
         if let Some((seen, values)) = self.last
             && seen == version
         {
@@ -112,7 +112,7 @@ impl<'m> Judge<'m> {
 #[derive(Debug)]
 struct LastActions<'m> {
     model: &'m ConstrainedMdp,
-    followed: Followed<2>,
+    chain: PolicyChain<2>,
     /// The true kernel in full, for few states; many are looked up in the model.
     rows: Option<Vec<f64>>, // [H, S, A, S] or [S, A, S]
     stride: usize, // between the rows of two steps; 0 for a stationary kernel
@@ -126,13 +126,13 @@ impl<'m> LastActions<'m> {
             Slices::Stationary => (0, 1),
             Slices::PerStep(horizon) => (shape.pairs(), horizon - 1),
         };
-        let few = shape.num_states() <= MOST_STATES_IN_FULL;
+        let few = shape.num_states() <= MAX_DENSE_STATES;
         let rows = (0..slices).flat_map(|step| (0..shape.pairs()).map(move |pair| (step, pair)));
         let lengths = rows.map(|(step, pair)| possible(model, step, pair).count());
         let longest = if few { None } else { lengths.max() };
         Ok(Self {
             model,
-            followed: Followed::new(shape, longest)?,
+            chain: PolicyChain::new(shape, longest)?,
             rows: few.then(|| kernel.to_dense()).transpose()?,
             stride,
             version: None,
@@ -141,26 +141,26 @@ impl<'m> LastActions<'m> {
 
     /// The values of a policy; of the version after the last one, only what changed is looked up.
     #[inline(always)]
-    fn values(&mut self, actions: Actions<'_>, version: u64) -> TrueValues {
+    fn values(&mut self, actions: ActionTable<'_>, version: u64) -> TrueValues {
         let last = self.version.replace(version);
         if last.is_some_and(|last| last + 1 == version) {
             for (step, state) in actions.changed() {
-                self.follow(step, state, actions.at(step, state));
+                self.set_row(step, state, actions.at(step, state));
             }
         } else {
             let shape = self.model.shape();
             for step in 0..shape.horizon() {
                 for state in 0..shape.num_states() {
-                    self.follow(step, state, actions.at(step, state));
+                    self.set_row(step, state, actions.at(step, state));
                 }
             }
         }
-        let [reward, cost] = self.followed.evaluate(self.model.initial());
+        let [reward, cost] = self.chain.evaluate(self.model.initial());
         TrueValues { reward, cost }
     }
 
     #[inline(always)]
-    fn follow(&mut self, step: usize, state: usize, action: usize) {
+    fn set_row(&mut self, step: usize, state: usize, action: usize) {
         let (model, shape) = (self.model, self.model.shape());
         let pair = shape.pair(state, action);
         let signals = [
@@ -170,10 +170,10 @@ impl<'m> LastActions<'m> {
         if let Some(rows) = &self.rows {
             let states = shape.num_states();
             let row = &rows[(step * self.stride + pair) * states..][..states];
-            self.followed.follow_full(step, state, row, signals);
+            self.chain.set_full_row(step, state, row, signals);
         } else {
             let row = possible(model, step, pair);
-            self.followed.follow(step, state, row, signals);
+            self.chain.set_row(step, state, row, signals);
         }
     }
 }

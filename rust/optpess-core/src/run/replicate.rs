@@ -3,19 +3,19 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-use crate::error::{Error, Interval, Place, Result};
-use crate::lanes::{LANES, Lanes, Wide};
-use crate::learn::{Learner, PrimalDualFlock};
+use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::lanes::{LANES, Lane, Lanes};
+use crate::learn::{BatchLearners, Learner};
 use crate::model::ConstrainedMdp;
-use crate::record::{Recorder, ReplicateRecord, WideRecorder, record_points};
+use crate::record::{BatchRecorder, Recorder, ReplicateRecord, record_points};
 use crate::run::audit::{Audit, Auditor, Figures};
 use crate::run::engine::{EngineChoice, refused};
 use crate::run::episode_loop::{Trace, run_episodes};
-use crate::run::side_by_side::run_side_by_side;
-use crate::simulate::{Streams, WideStreams};
+use crate::run::side_by_side::run_batch_loop;
+use crate::simulate::{BatchStreams, Streams};
 
 /// Fewer replicates than this are faster one after the other.
-const FEWEST_TOGETHER: usize = 3;
+const MIN_BATCH: usize = 3;
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -66,7 +66,7 @@ pub fn simulate<L: Learner>(
 ) -> Result<Vec<Outcome>> {
     check(model, learner, simulation)?;
     let points = record_points(simulation.episodes, 40);
-    let work = Work {
+    let work = SimulationTask {
         model,
         learner,
         optimal_value,
@@ -74,7 +74,7 @@ pub fn simulate<L: Learner>(
         points: &points,
         control,
     };
-    let together = work.replicates_together()?;
+    let together = work.batch_size()?;
     let groups: Vec<&[u64]> = simulation.replicates.chunks(together).collect();
     let results: Vec<Mutex<Option<Result<Vec<Outcome>>>>> =
         groups.iter().map(|_| Mutex::new(None)).collect();
@@ -100,11 +100,11 @@ pub fn simulate<L: Learner>(
         }
         worker();
     });
-    collected(results)
+    gather_outcomes(results)
 }
 
 /// All outcomes in order, or the first error that is not merely the echo of another.
-fn collected(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<Vec<Outcome>> {
+fn gather_outcomes(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::with_capacity(results.len());
     let mut interrupted = false;
     for slot in results {
@@ -122,7 +122,7 @@ fn collected(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<Vec<Ou
 }
 
 /// What every replicate is given.
-struct Work<'a, L> {
+struct SimulationTask<'a, L> {
     model: &'a ConstrainedMdp,
     learner: &'a L,
     optimal_value: f64,
@@ -131,7 +131,7 @@ struct Work<'a, L> {
     control: &'a Control,
 }
 
-impl<L: Learner> Work<'_, L> {
+impl<L: Learner> SimulationTask<'_, L> {
     /// Whether replicates run in lanes, and if the number of lanes was chosen, that number.
     fn batch(&self) -> Result<Option<Option<usize>>> {
         let Simulation { trace, audit, .. } = *self.simulation;
@@ -147,7 +147,7 @@ impl<L: Learner> Work<'_, L> {
     }
 
     /// How many replicates run side by side: as many as a flock holds, fewer if threads would be idle.
-    fn replicates_together(&self) -> Result<usize> {
+    fn batch_size(&self) -> Result<usize> {
         match self.batch()? {
             None => Ok(1),
             Some(Some(lanes)) => Ok(lanes),
@@ -162,13 +162,13 @@ impl<L: Learner> Work<'_, L> {
     /// A group by itself, or side by side; what comes out is the same.
     fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
         if let Some(lanes) = self.batch()? {
-            let together = lanes.map_or(group.len() >= FEWEST_TOGETHER, |lanes| lanes == LANES);
+            let together = lanes.map_or(group.len() >= MIN_BATCH, |lanes| lanes == LANES);
             if together && let Some(flock) = self.learner.flock::<Lanes>()? {
-                return self.run_together(group, flock);
+                return self.run_batch(group, flock);
             }
             if let Some(flock) = self.learner.flock::<f64>()? {
                 let alone = group.chunks(1);
-                let outcomes = alone.map(|one| self.run_together(one, flock.clone()));
+                let outcomes = alone.map(|one| self.run_batch(one, flock.clone()));
                 return Ok(outcomes.collect::<Result<Vec<_>>>()?.concat());
             }
         }
@@ -182,16 +182,16 @@ impl<L: Learner> Work<'_, L> {
         Recorder::new(self.points, self.optimal_value, self.learner.cost_limit())
     }
 
-    fn run_together<V: Wide>(
+    fn run_batch<V: Lane>(
         &self,
         group: &[u64],
-        mut flock: PrimalDualFlock<V>,
+        mut flock: BatchLearners<V>,
     ) -> Result<Vec<Outcome>> {
-        let mut streams = WideStreams::new(self.simulation.seed, group);
+        let mut streams = BatchStreams::new(self.simulation.seed, group);
         let recorders = group.iter().map(|_| self.recorder()).collect();
-        let mut recorder = WideRecorder::new(recorders);
+        let mut recorder = BatchRecorder::new(recorders);
         let first_episode = flock.episodes_observed();
-        run_side_by_side(
+        run_batch_loop(
             self.model,
             &mut flock,
             self.simulation.episodes,
@@ -317,7 +317,7 @@ fn scalar(name: &'static str, found: f64, low: f64, high: f64) -> Result<()> {
         return Ok(());
     }
     Err(Error::OutOfRange {
-        place: Place::scalar(name),
+        place: ArrayIndex::scalar(name),
         found,
         allowed,
     })

@@ -3,29 +3,29 @@
 use std::sync::atomic::Ordering;
 
 use crate::error::{Error, Result};
-use crate::lanes::{Wide, row_sums, with_small_constant};
-use crate::learn::PrimalDualFlock;
+use crate::lanes::{Lane, row_sums, with_small_constant};
+use crate::learn::BatchLearners;
 use crate::model::{ConstrainedMdp, Slices};
-use crate::record::WideRecorder;
-use crate::run::episode_loop::BREATH;
+use crate::record::BatchRecorder;
+use crate::run::episode_loop::PROGRESS_INTERVAL;
 use crate::run::replicate::Control;
-use crate::simulate::{WideEnvironment, WideStreams};
+use crate::simulate::{BatchEnvironment, BatchStreams};
 use crate::table::zeros;
-use crate::trajectory::WideTrajectory;
+use crate::trajectory::BatchTrajectory;
 use crate::vectorised::{Job, vectorised};
 
 /// Plays `episodes` episodes of as many replicates as the recorder has.
-pub(crate) fn run_side_by_side<V: Wide>(
+pub(crate) fn run_batch_loop<V: Lane>(
     model: &ConstrainedMdp,
-    flock: &mut PrimalDualFlock<V>,
+    flock: &mut BatchLearners<V>,
     episodes: u64,
-    streams: &mut WideStreams<V>,
-    recorder: &mut WideRecorder<'_, V>,
+    streams: &mut BatchStreams<V>,
+    recorder: &mut BatchRecorder<'_, V>,
     control: &Control,
 ) -> Result<()> {
-    let environment = WideEnvironment::new(model)?;
-    let judge = FlockJudge::<V>::new(model)?;
-    let seen = WideTrajectory::new(model.shape())?;
+    let environment = BatchEnvironment::new(model)?;
+    let judge = BatchJudge::<V>::new(model)?;
+    let seen = BatchTrajectory::new(model.shape())?;
     // One choice of the instruction set and of the number of states for all episodes.
     with_small_constant!(model.shape().num_states(), S => {
         vectorised(Episodes::<V, S> {
@@ -41,27 +41,27 @@ pub(crate) fn run_side_by_side<V: Wide>(
     })
 }
 
-struct Episodes<'a, 'm, 'r, V: Wide, const S: usize> {
-    environment: WideEnvironment,
-    judge: FlockJudge<'m, V>,
-    seen: WideTrajectory<V>,
-    flock: &'a mut PrimalDualFlock<V>,
+struct Episodes<'a, 'm, 'r, V: Lane, const S: usize> {
+    environment: BatchEnvironment,
+    judge: BatchJudge<'m, V>,
+    seen: BatchTrajectory<V>,
+    flock: &'a mut BatchLearners<V>,
     episodes: u64,
-    streams: &'a mut WideStreams<V>,
-    recorder: &'a mut WideRecorder<'r, V>,
+    streams: &'a mut BatchStreams<V>,
+    recorder: &'a mut BatchRecorder<'r, V>,
     control: &'a Control,
 }
 
-impl<V: Wide, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
+impl<V: Lane, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
     type Output = Result<()>;
 
     #[inline(always)]
     fn run(mut self) -> Result<()> {
         let (flock, control) = (self.flock, self.control);
         for episode in 0..self.episodes {
-            if episode % BREATH == 0 {
+            if episode % PROGRESS_INTERVAL == 0 {
                 let replicates = self.recorder.num_replicates() as u64;
-                let begun = BREATH.min(self.episodes - episode) * replicates;
+                let begun = PROGRESS_INTERVAL.min(self.episodes - episode) * replicates;
                 control.episodes_done.fetch_add(begun, Ordering::Relaxed);
             }
             if control.stop.load(Ordering::Relaxed) {
@@ -85,7 +85,7 @@ impl<V: Wide, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
 
 /// True values of the policies of all replicates.
 #[derive(Debug)]
-struct FlockJudge<'m, V> {
+struct BatchJudge<'m, V> {
     model: &'m ConstrainedMdp,
     means: Vec<[f64; 2]>, // [H, S, A], expected reward and cost
     rows: Vec<f64>,       // the true kernel, dense
@@ -94,7 +94,7 @@ struct FlockJudge<'m, V> {
     truth: [V; 2],        // V(r) and V(c)
 }
 
-impl<'m, V: Wide> FlockJudge<'m, V> {
+impl<'m, V: Lane> BatchJudge<'m, V> {
     fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
         let places = (shape.horizon() + 1) * shape.num_states();
@@ -125,9 +125,9 @@ impl<'m, V: Wide> FlockJudge<'m, V> {
             let (cost_here, next_cost) = costs.split_at_mut(states);
             let taken = &policies[step * states..][..states];
             for (state, taken) in taken.iter().enumerate() {
-                let mut values = [V::default().hold(); 2];
-                for visit in 0..V::visits(num_actions) {
-                    let (action, chosen) = V::visit(taken, num_actions, visit);
+                let mut values = [V::default().to_register(); 2];
+                for visit in 0..V::rows_to_scan(num_actions) {
+                    let (action, chosen) = V::scan_row(taken, num_actions, visit);
                     let pair = state * num_actions + action;
                     let mut own = self.means[step * states * num_actions + pair].map(V::all);
                     if step + 1 < steps {
@@ -136,10 +136,10 @@ impl<'m, V: Wide> FlockJudge<'m, V> {
                         own[1] = own[1].plus(row_sums::<S, V>(row, next_cost));
                     }
                     for (value, own) in values.iter_mut().zip(own) {
-                        V::replace(value, chosen, own);
+                        V::select_into(value, chosen, own);
                     }
                 }
-                [reward_here[state], cost_here[state]] = values.map(V::held);
+                [reward_here[state], cost_here[state]] = values.map(V::from_register);
             }
         }
         let start = self.model.initial().data();

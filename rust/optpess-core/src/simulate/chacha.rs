@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use rand::rngs::ChaCha8Rng;
 
-use crate::lanes::{LANES, Wide};
+use crate::lanes::{LANES, Lane};
 use crate::vectorised::{Job, vectorised};
 
 /// Words of 32 bits of a block, and of the key.
@@ -19,17 +19,17 @@ const BATCH: usize = BLOCK_NUMBERS * BLOCKS;
 /// "expand 32-byte k"
 const CONSTANTS: [u32; 4] = [0x6170_7865, 0x3320_646e, 0x7962_2d32, 0x6b20_6574];
 
-/// Sixteen blocks of one key from `first_block` on: of one stream if `ALONE`, else two of each of eight.
-struct Blocks<'a, const ALONE: bool> {
+/// Sixteen blocks of one key from `first_block` on: of one stream if `SINGLE`, else two of each of eight.
+struct KeystreamBlocks<'a, const SINGLE: bool> {
     key: &'a [u32; KEY_WORDS],
     first_block: u64,
     streams: &'a [u64; LANES],
-    /// Where their numbers go: one after the other if `ALONE`, else the first numbers of all streams, then
+    /// Where their numbers go: one after the other if `SINGLE`, else the first numbers of all streams, then
     /// the second ones, and so on.
     batch: &'a mut [f64; BATCH],
 }
 
-impl<const ALONE: bool> Job for Blocks<'_, ALONE> {
+impl<const SINGLE: bool> Job for KeystreamBlocks<'_, SINGLE> {
     type Output = ();
 
     /// Everything that does not depend on the lane is laid out flat, and nothing in the first loop has 64
@@ -38,7 +38,7 @@ impl<const ALONE: bool> Job for Blocks<'_, ALONE> {
     fn run(self) {
         let mut places = [[0; BLOCKS]; 4];
         for lane in 0..BLOCKS {
-            let ahead = if ALONE { lane } else { lane / LANES };
+            let ahead = if SINGLE { lane } else { lane / LANES };
             let block = self.first_block.wrapping_add(ahead as u64);
             let stream = self.streams[lane % LANES];
             (places[0][lane], places[1][lane]) = (block as u32, (block >> 32) as u32);
@@ -72,7 +72,7 @@ impl<const ALONE: bool> Job for Blocks<'_, ALONE> {
             *number = f64::from(high) * (1.0 / (1_u64 << 32) as f64)
                 + f64::from(low >> 11) * (1.0 / (1_u64 << 53) as f64);
         }
-        let side_by_side = if ALONE { 1 } else { LANES };
+        let side_by_side = if SINGLE { 1 } else { LANES };
         for (target, number) in self.batch.iter_mut().enumerate() {
             let (time, stream) = (target / side_by_side, target % side_by_side);
             let (block, place) = (time / BLOCK_NUMBERS, time % BLOCK_NUMBERS);
@@ -105,9 +105,9 @@ fn quarter_round(words: &mut [u32; WORDS], [a, b, c, d]: [usize; 4]) {
     words[b] = (words[b] ^ words[c]).rotate_left(7);
 }
 
-/// Numbers uniform on [0, 1) of one stream (`V` is f64), or of eight that go in step.
+/// UniformBatch uniform on [0, 1) of one stream (`V` is f64), or of eight that go in step.
 #[derive(Debug, Clone)]
-pub(super) struct Numbers<V> {
+pub(super) struct UniformBatch<V> {
     key: [u32; KEY_WORDS],
     streams: [u64; LANES],
     next_block: u64,
@@ -118,7 +118,7 @@ pub(super) struct Numbers<V> {
     width: PhantomData<V>,
 }
 
-impl<V: Wide> Numbers<V> {
+impl<V: Lane> UniformBatch<V> {
     /// The numbers these generators would draw from the beginning of their streams. All have one key;
     /// lanes without a generator repeat the first.
     pub(super) fn new(generators: &[ChaCha8Rng]) -> Self {
@@ -173,7 +173,7 @@ impl<V: Wide> Numbers<V> {
         let (key, streams) = (&self.key, &self.streams);
         let (first_block, batch) = (self.next_block, &mut self.batch);
         if V::COUNT == 1 {
-            vectorised(Blocks::<true> {
+            vectorised(KeystreamBlocks::<true> {
                 key,
                 first_block,
                 streams,
@@ -181,7 +181,7 @@ impl<V: Wide> Numbers<V> {
             });
             self.next_block += BLOCKS as u64;
         } else {
-            vectorised(Blocks::<false> {
+            vectorised(KeystreamBlocks::<false> {
                 key,
                 first_block,
                 streams,
@@ -192,7 +192,7 @@ impl<V: Wide> Numbers<V> {
     }
 }
 
-impl Numbers<f64> {
+impl UniformBatch<f64> {
     /// Leaves out the next numbers, as if they had been drawn, without making them.
     #[inline(always)]
     pub(super) fn skip(&mut self, count: usize) {

@@ -4,11 +4,11 @@ use crate::error::Result;
 use crate::model::{ConstrainedMdp, Slices};
 use crate::table::zeros;
 
-/// Rows of up to this many states are kept whole, with a guide; longer ones keep their possible outcomes only
+/// CumulativeStorage of up to this many states are kept whole, with a guide; longer ones keep their possible outcomes only
 /// and are searched.
-const WHOLE: usize = 64;
+const MAX_GUIDED_OUTCOMES: usize = 64;
 /// How many parts of [0, 1) a guide tells apart: a power of two, so that a number's part is exact.
-const PARTS: usize = 64;
+const GUIDE_CELLS: usize = 64;
 
 /// The cumulative probabilities of every row, added up in the order in which [`draw`] would add them up at
 /// every draw, so that the same numbers give the same outcomes.
@@ -16,20 +16,20 @@ const PARTS: usize = 64;
 pub(super) struct CumulativeRows {
     /// Distance between the rows of two steps: |S| |A|, or 0 for a stationary kernel.
     stride: usize,
-    rows: Rows,
+    rows: CumulativeStorage,
 }
 
 #[derive(Debug, Clone)]
-enum Rows {
+enum CumulativeStorage {
     /// From the last possible outcome on the sums are infinite: no number passes them. The guide says
     /// where to begin: at the outcome for the least number of a part.
-    Whole {
+    Guided {
         num_outcomes: usize,
         cumulative: Vec<f64>, // [rows, outcomes]
-        guide: Vec<u8>,       // [rows, PARTS]
+        guide: Vec<u8>,       // [rows, GUIDE_CELLS]
     },
     /// The possible outcomes only.
-    Possible {
+    Sparse {
         offsets: Vec<usize>, // [rows + 1]
         cumulative: Vec<f64>,
         outcomes: Vec<u32>,
@@ -63,18 +63,19 @@ impl CumulativeRows {
         row: impl Fn(usize) -> I,
     ) -> Result<Self> {
         let possible = |index| row(index).filter(|&(_, probability)| probability > 0.0);
-        let rows = if num_outcomes <= WHOLE {
+        let rows = if num_outcomes <= MAX_GUIDED_OUTCOMES {
             let mut cumulative = zeros("cumulative probabilities", num_rows * num_outcomes)?;
-            let mut guide = zeros("guides to cumulative probabilities", num_rows * PARTS)?;
+            let mut guide = zeros("guides to cumulative probabilities", num_rows * GUIDE_CELLS)?;
             let rows = cumulative.chunks_exact_mut(num_outcomes);
-            for (index, (sums, guide)) in rows.zip(guide.chunks_exact_mut(PARTS)).enumerate() {
-                add_up(possible(index), sums);
+            for (index, (sums, guide)) in rows.zip(guide.chunks_exact_mut(GUIDE_CELLS)).enumerate()
+            {
+                cumulate(possible(index), sums);
                 for (part, outcome) in guide.iter_mut().enumerate() {
-                    let least = part as f64 / PARTS as f64;
+                    let least = part as f64 / GUIDE_CELLS as f64;
                     *outcome = sums.partition_point(|&sum| sum <= least) as u8;
                 }
             }
-            Rows::Whole {
+            CumulativeStorage::Guided {
                 num_outcomes,
                 cumulative,
                 guide,
@@ -95,7 +96,7 @@ impl CumulativeRows {
                     entry += 1;
                 }
             }
-            Rows::Possible {
+            CumulativeStorage::Sparse {
                 offsets,
                 cumulative,
                 outcomes,
@@ -111,20 +112,20 @@ impl CumulativeRows {
     pub(super) fn draw(&self, step: usize, pair: usize, uniform: f64) -> usize {
         let row = step * self.stride + pair;
         match &self.rows {
-            Rows::Whole {
+            CumulativeStorage::Guided {
                 num_outcomes,
                 cumulative,
                 guide,
             } => {
-                let part = (uniform * PARTS as f64) as i32 as usize; // by way of 64 bits it takes thrice as long
-                let mut outcome = usize::from(guide[row * PARTS + part]);
+                let part = (uniform * GUIDE_CELLS as f64) as i32 as usize; // by way of 64 bits it takes thrice as long
+                let mut outcome = usize::from(guide[row * GUIDE_CELLS + part]);
                 let sums = &cumulative[row * num_outcomes..][..*num_outcomes];
                 while sums[outcome] <= uniform {
                     outcome += 1;
                 }
                 outcome
             }
-            Rows::Possible {
+            CumulativeStorage::Sparse {
                 offsets,
                 cumulative,
                 outcomes,
@@ -132,12 +133,12 @@ impl CumulativeRows {
                 let (start, end) = (offsets[row], offsets[row + 1]);
                 let sums = &cumulative[start..end];
                 // Long rows are searched; a short one is counted in fewer cycles than a search mispredicts.
-                let passed = if sums.len() > WHOLE {
+                let inverse_cdf = if sums.len() > MAX_GUIDED_OUTCOMES {
                     sums.partition_point(|&sum| sum <= uniform)
                 } else {
                     sums.iter().map(|&sum| usize::from(sum <= uniform)).sum()
                 };
-                outcomes[start + passed.min(sums.len() - 1)] as usize
+                outcomes[start + inverse_cdf.min(sums.len() - 1)] as usize
             }
         }
     }
@@ -145,7 +146,7 @@ impl CumulativeRows {
 
 /// Writes the cumulative probabilities of a row in full, given its possible outcomes in increasing order.
 /// From the last of them on the sums are infinite: no number passes them.
-pub(super) fn add_up(possible: impl Iterator<Item = (usize, f64)>, target: &mut [f64]) {
+pub(super) fn cumulate(possible: impl Iterator<Item = (usize, f64)>, target: &mut [f64]) {
     let (mut sum, mut next) = (0.0, 0);
     for (outcome, probability) in possible {
         target[next..outcome].fill(sum);

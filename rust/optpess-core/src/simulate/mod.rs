@@ -6,7 +6,7 @@ mod seeds;
 mod side_by_side;
 mod tabular;
 
-pub(crate) use seeds::WideStreams;
+pub(crate) use seeds::BatchStreams;
 pub use seeds::{Streams, UniformStream};
-pub(crate) use side_by_side::WideEnvironment;
+pub(crate) use side_by_side::BatchEnvironment;
 pub use tabular::TabularEnvironment;

@@ -3,20 +3,20 @@
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-use crate::lanes::Wide;
-use crate::simulate::chacha::Numbers;
+use crate::lanes::Lane;
+use crate::simulate::chacha::UniformBatch;
 
 /// A stream of numbers uniform on [0, 1): those that `random::<f64>()` would draw one by one, made in
 /// batches, which takes a fraction of the time.
 #[derive(Debug)]
 pub struct UniformStream {
     generator: ChaCha8Rng,
-    numbers: Numbers<f64>,
+    numbers: UniformBatch<f64>,
 }
 
 impl UniformStream {
     fn new(generator: ChaCha8Rng) -> Self {
-        let numbers = Numbers::new(std::slice::from_ref(&generator));
+        let numbers = UniformBatch::new(std::slice::from_ref(&generator));
         Self { generator, numbers }
     }
 
@@ -81,16 +81,16 @@ impl Streams {
 
 /// The streams of replicates side by side, which draw no actions.
 #[derive(Debug)]
-pub(crate) struct WideStreams<V> {
+pub(crate) struct BatchStreams<V> {
     /// First and next states.
-    pub(super) states: Numbers<V>,
+    pub(super) states: UniformBatch<V>,
     /// Noise of rewards and costs, for kinds of noise that take one number each.
-    pub(super) noise: Numbers<V>,
+    pub(super) noise: UniformBatch<V>,
     /// The same of each replicate, for those that do not.
     pub(super) noise_generators: Vec<ChaCha8Rng>,
 }
 
-impl<V: Wide> WideStreams<V> {
+impl<V: Lane> BatchStreams<V> {
     /// The streams of at least one replicate; lanes without one repeat the first.
     pub(crate) fn new(seed: u64, replicates: &[u64]) -> Self {
         let generators = |purpose| -> Vec<ChaCha8Rng> {
@@ -101,8 +101,8 @@ impl<V: Wide> WideStreams<V> {
                 .collect()
         };
         Self {
-            states: Numbers::new(&generators(STATES)),
-            noise: Numbers::new(&generators(NOISE)),
+            states: UniformBatch::new(&generators(STATES)),
+            noise: UniformBatch::new(&generators(NOISE)),
             noise_generators: generators(NOISE),
         }
     }

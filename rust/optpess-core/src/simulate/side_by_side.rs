@@ -3,18 +3,18 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::error::Result;
-use crate::lanes::Wide;
+use crate::lanes::Lane;
 use crate::model::{ConstrainedMdp, ObservationNoise};
 use crate::shape::Shape;
-use crate::simulate::WideStreams;
-use crate::simulate::cumulative::add_up;
+use crate::simulate::BatchStreams;
+use crate::simulate::cumulative::cumulate;
 use crate::table::zeros;
-use crate::trajectory::WideTrajectory;
+use crate::trajectory::BatchTrajectory;
 
 /// Samples a [`ConstrainedMdp`] with one cost as [`crate::simulate::TabularEnvironment`] does, from tables in
 /// full.
 #[derive(Debug, Clone)]
-pub(crate) struct WideEnvironment {
+pub(crate) struct BatchEnvironment {
     shape: Shape,
     noise: ObservationNoise,
     first: Vec<f64>,      // [S], cumulative
@@ -22,7 +22,7 @@ pub(crate) struct WideEnvironment {
     means: Vec<[f64; 2]>, // [H, S, A], expected reward and cost
 }
 
-impl WideEnvironment {
+impl BatchEnvironment {
     /// An environment that behaves as the model says.
     pub(crate) fn new(model: &ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
@@ -30,12 +30,12 @@ impl WideEnvironment {
         let likely = |&(_, probability): &(usize, f64)| probability > 0.0;
         let mut first = zeros("cumulative probabilities", states)?;
         let starts = model.initial().data().iter().copied().enumerate();
-        add_up(starts.filter(likely), &mut first);
+        cumulate(starts.filter(likely), &mut first);
         let mut next = zeros("cumulative probabilities", shape.triples() * states)?;
         let used = (shape.horizon() - 1) * shape.pairs();
         for (row, sums) in next.chunks_exact_mut(states).take(used).enumerate() {
             let successors = kernel.successors(row / shape.pairs(), row % shape.pairs());
-            add_up(successors.filter(likely), sums);
+            cumulate(successors.filter(likely), sums);
         }
         Ok(Self {
             shape,
@@ -49,22 +49,22 @@ impl WideEnvironment {
     /// Plays one episode of each replicate. `S` is the number of states, or 0 where it is not known
     /// beforehand.
     #[inline(always)]
-    pub(crate) fn play<V: Wide, const S: usize>(
+    pub(crate) fn play<V: Lane, const S: usize>(
         &self,
         policies: &[V::Indices], // [H, S]
-        streams: &mut WideStreams<V>,
-        seen: &mut WideTrajectory<V>,
+        streams: &mut BatchStreams<V>,
+        seen: &mut BatchTrajectory<V>,
     ) {
         let [steps, states, actions] = self.shape.sizes();
         let states = if S > 0 { S } else { states };
         let pairs = states * actions;
-        let mut state = passed::<V>(&self.first, streams.states.next());
+        let mut state = inverse_cdf::<V>(&self.first, streams.states.next());
         for step in 0..steps {
             let mut action = V::Indices::default();
             let policy = &policies[step * states..][..states];
-            for visit in 0..V::visits(states) {
-                let (state, chosen) = V::visit(&state, states, visit);
-                action = V::take_indices(chosen, policy[state], action);
+            for visit in 0..V::rows_to_scan(states) {
+                let (state, chosen) = V::scan_row(&state, states, visit);
+                action = V::select_indices(chosen, policy[state], action);
             }
             let pair =
                 V::indices(|lane| state.as_ref()[lane] * actions as u32 + action.as_ref()[lane]);
@@ -74,20 +74,20 @@ impl WideEnvironment {
             if step + 1 < steps {
                 let rows = &self.next[step * pairs * states..][..pairs * states];
                 let uniform = streams.states.next();
-                for visit in 0..V::visits(pairs) {
-                    let (pair, chosen) = V::visit(&pair, pairs, visit);
-                    let outcome = passed::<V>(&rows[pair * states..][..states], uniform);
-                    state = V::take_indices(chosen, outcome, state);
+                for visit in 0..V::rows_to_scan(pairs) {
+                    let (pair, chosen) = V::scan_row(&pair, pairs, visit);
+                    let outcome = inverse_cdf::<V>(&rows[pair * states..][..states], uniform);
+                    state = V::select_indices(chosen, outcome, state);
                     let [own_reward, own_cost] = means[pair].map(V::all);
-                    reward = V::take(chosen, own_reward, reward);
-                    cost = V::take(chosen, own_cost, cost);
+                    reward = V::select(chosen, own_reward, reward);
+                    cost = V::select(chosen, own_cost, cost);
                 }
             } else {
-                for visit in 0..V::visits(pairs) {
-                    let (pair, chosen) = V::visit(&pair, pairs, visit);
+                for visit in 0..V::rows_to_scan(pairs) {
+                    let (pair, chosen) = V::scan_row(&pair, pairs, visit);
                     let [own_reward, own_cost] = means[pair].map(V::all);
-                    reward = V::take(chosen, own_reward, reward);
-                    cost = V::take(chosen, own_cost, cost);
+                    reward = V::select(chosen, own_reward, reward);
+                    cost = V::select(chosen, own_cost, cost);
                 }
             }
             (seen.rewards[step], seen.costs[step]) = (reward, cost);
@@ -97,7 +97,7 @@ impl WideEnvironment {
 
     /// Turns the means in a trajectory into observations.
     #[inline(always)]
-    fn observe<V: Wide>(&self, streams: &mut WideStreams<V>, seen: &mut WideTrajectory<V>) {
+    fn observe<V: Lane>(&self, streams: &mut BatchStreams<V>, seen: &mut BatchTrajectory<V>) {
         let means = seen.rewards.iter_mut().zip(&mut seen.costs);
         match self.noise {
             ObservationNoise::Deterministic => {}
@@ -130,7 +130,7 @@ impl WideEnvironment {
 
 /// How many sums each number reaches or exceeds: the outcome it stands for. The last is infinite.
 #[inline(always)]
-fn passed<V: Wide>(sums: &[f64], uniform: V) -> V::Indices {
+fn inverse_cdf<V: Lane>(sums: &[f64], uniform: V) -> V::Indices {
     let mut outcome = V::Indices::default();
     for &sum in &sums[..sums.len() - 1] {
         outcome = V::indices(|lane| outcome.as_ref()[lane] + u32::from(sum <= uniform.lane(lane)));

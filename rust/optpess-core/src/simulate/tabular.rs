@@ -4,7 +4,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::error::Result;
 use crate::model::{ConstrainedMdp, ObservationNoise};
-use crate::policy::{Actions, MarkovPolicy};
+use crate::policy::{ActionTable, MarkovPolicy};
 use crate::simulate::cumulative::{CumulativeRows, draw};
 use crate::simulate::{Streams, UniformStream};
 use crate::table::StepSignal;
@@ -49,7 +49,7 @@ impl<'m> TabularEnvironment<'m> {
     /// that would be drawn for actions are left out.
     pub fn rollout_of_actions(
         &self,
-        actions: Actions<'_>,
+        actions: ActionTable<'_>,
         streams: &mut Streams,
         seen: &mut Trajectory,
     ) {

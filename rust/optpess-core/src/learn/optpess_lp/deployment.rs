@@ -16,7 +16,7 @@ impl OptPessLp {
         match set {
             (PessimisticSet::BaselineOnly, cost) => Ok(Some(self.deploy_baseline(source, cost))),
             (PessimisticSet::CostBounded, _) => {
-                self.turn.await_plan();
+                self.turn.await_candidate();
                 Ok(None)
             }
         }

@@ -12,12 +12,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::{Guarantee, LearningTerms, OptimisticReward, PeerRadii, PessimisticCost};
-use crate::error::{Error, Place, Result};
+use crate::error::{ArrayIndex, Error, Result};
 use crate::evaluate::Evaluator;
 use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule, limits_of};
 use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::{InitialDistribution, Kernel, StepKernel};
-use crate::plan::{Mixer, Parametric, Tradeoff};
+use crate::plan::{ChordSolver, PlanningProblem, PolicyMixer};
 use crate::policy::{MarkovPolicy, SUM_TOLERANCE};
 use crate::shape::Shape;
 use crate::table::zeros;
@@ -25,7 +25,7 @@ use crate::vectorised::dot;
 
 /// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
 /// rarely finds them above it.
-const HAIR: f64 = 1e-12;
+const PLANNING_MARGIN: f64 = 1e-12;
 
 /// Transitions a learner is told. The name is the warning: whoever holds one was given part of the truth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ impl KnownTransitions {
             if (sum - 1.0).abs() > SUM_TOLERANCE {
                 let place = shape.triple_index(row);
                 return Err(Error::NotADistribution {
-                    place: Place::new("transitions", &place),
+                    place: ArrayIndex::new("transitions", &place),
                     sum,
                     required: "1 within 1e-9",
                 });
@@ -66,12 +66,12 @@ impl KnownTransitions {
 
 impl StepKernel for KnownTransitions {
     #[inline(always)]
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         dot(self.row(step, pair), values)
     }
 
     #[inline(always)]
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
         for (target, &probability) in next.iter_mut().zip(self.row(step, pair)) {
             *target += mass * probability;
         }
@@ -89,8 +89,8 @@ pub struct CucrlRule {
     reward: OptimisticReward,
     cost: PessimisticCost,
     bonuses: Vec<f64>, // [H, S, A]
-    planner: Parametric,
-    mixer: Mixer,
+    planner: ChordSolver,
+    mixer: PolicyMixer,
     evaluator: Evaluator,
 }
 
@@ -118,8 +118,8 @@ impl Cucrl {
             reward: OptimisticReward::for_bounded_violation(shape, 0.0)?,
             cost: PessimisticCost::new(shape, 0.0)?,
             bonuses: zeros("bonuses [H, S, A]", shape.triples())?,
-            planner: Parametric::new(shape)?,
-            mixer: Mixer::new(shape)?,
+            planner: ChordSolver::new(shape)?,
+            mixer: PolicyMixer::new(shape)?,
             evaluator: Evaluator::new(shape)?,
         };
         Self::from_parts(shape, initial, limits, terms, rule)
@@ -152,7 +152,7 @@ impl Rule for CucrlRule {
     }
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
-        let problem = Tradeoff {
+        let problem = PlanningProblem {
             shape: known.shape,
             reward: &self.reward,
             cost: &self.cost,
@@ -161,7 +161,7 @@ impl Rule for CucrlRule {
         };
         let found = match self
             .planner
-            .solve(&problem, known.cost_limit * (1.0 - HAIR))
+            .solve(&problem, known.cost_limit * (1.0 - PLANNING_MARGIN))
         {
             Ok(found) => found,
             Err(Error::Infeasible { .. }) => return Ok(self.play_baseline(known, policy)),

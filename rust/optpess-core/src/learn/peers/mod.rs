@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::estimate::Estimates;
-use crate::learn::turn::Turn;
+use crate::learn::turn::Protocol;
 use crate::learn::{Deployment, Learner, PolicySource, SafeBaseline, SafeCost};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
@@ -134,7 +134,7 @@ pub struct Peer<R> {
     rule: R,
     policy: MarkovPolicy,
     planned: MarkovPolicy,
-    turn: Turn,
+    turn: Protocol,
     version: u64,
 }
 
@@ -185,7 +185,7 @@ impl<R: Rule> Peer<R> {
             rule,
             planned: policy.clone(),
             policy,
-            turn: Turn::new(terms.num_episodes()),
+            turn: Protocol::new(terms.num_episodes()),
             version: 0,
         })
     }

@@ -63,13 +63,13 @@ impl Regularised<'_> {
 }
 
 impl StepKernel for Regularised<'_> {
-    fn expect(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
-        self.shrinkage(step, pair) * self.kernel.expect(step, pair, values)
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+        self.shrinkage(step, pair) * self.kernel.expectation(step, pair, values)
     }
 
-    fn spread(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
         let mass = self.shrinkage(step, pair) * mass;
-        self.kernel.spread(step, pair, mass, next);
+        self.kernel.propagate(step, pair, mass, next);
     }
 }
 

@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::learn::PolicySource;
 use crate::learn::peers::{Known, Planned};
-use crate::plan::{Mixer, Oracle, Parametric, Point, Storage};
+use crate::plan::{ChordSolver, Oracle, Point, PolicyMixer, Storage};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The chord method and what turns its answer into one policy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OptimisticPlan<P, W> {
-    planner: Parametric<P, W>,
-    mixer: Mixer,
+    planner: ChordSolver<P, W>,
+    mixer: PolicyMixer,
     completion: MarkovPolicy,
 }
 
 impl<P: Point, W: Storage> OptimisticPlan<P, W> {
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
-            planner: Parametric::new(shape)?,
-            mixer: Mixer::new(shape)?,
+            planner: ChordSolver::new(shape)?,
+            mixer: PolicyMixer::new(shape)?,
             completion: MarkovPolicy::uniform(shape)?,
         })
     }

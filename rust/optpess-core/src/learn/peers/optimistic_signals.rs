@@ -7,7 +7,7 @@ use crate::confidence::{OptimisticCost, OptimisticReward, PeerRadii};
 use crate::error::Result;
 use crate::estimate::EmpiricalKernel;
 use crate::learn::peers::{Biased, Known, Row};
-use crate::plan::{Extended, KernelBox, Tradeoff};
+use crate::plan::{Extended, KernelBox, PlanningProblem};
 use crate::shape::Shape;
 use crate::table::zeros;
 
@@ -41,8 +41,8 @@ impl OptimisticSignals {
     pub(crate) fn on_estimates<'a>(
         &'a self,
         known: &'a Known,
-    ) -> Tradeoff<'a, OptimisticReward, OptimisticCost, EmpiricalKernel> {
-        Tradeoff {
+    ) -> PlanningProblem<'a, OptimisticReward, OptimisticCost, EmpiricalKernel> {
+        PlanningProblem {
             shape: known.shape,
             reward: &self.reward,
             cost: &self.cost,

@@ -5,29 +5,29 @@ use crate::model::sparse_rows::SparseRows;
 use crate::table::zeros;
 
 /// How many rows lie side by side in a strip.
-const STRIP: usize = 8;
+const ROWS_PER_BLOCK: usize = 8;
 
-/// Sparse rows with their entries interleaved, [`STRIP`] neighbouring rows at a time, so that each
+/// Sparse rows with their entries interleaved, [`ROWS_PER_BLOCK`] neighbouring rows at a time, so that each
 /// lane of a vector sums its own row, from left to right like any other sum of a sparse row. Measured
 /// at 100 states with 4 successors: half the time of going row by row.
 ///
 /// Short rows are padded with entries of probability zero, which change no sum of finite numbers. The
 /// rows left over at the end of a step are not here.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Strips {
-    width: usize,                     // entries of the longest row
-    per_step: usize,                  // strips in a step
-    successors: Vec<[u32; STRIP]>,    // [steps, strips, width]
-    probabilities: Vec<[f64; STRIP]>, // [steps, strips, width]
+pub(super) struct InterleavedRows {
+    width: usize,                              // entries of the longest row
+    per_step: usize,                           // strips in a step
+    successors: Vec<[u32; ROWS_PER_BLOCK]>,    // [steps, strips, width]
+    probabilities: Vec<[f64; ROWS_PER_BLOCK]>, // [steps, strips, width]
 }
 
-impl Strips {
+impl InterleavedRows {
     /// The strips of some rows; none where the padding would take more room than the entries.
     pub(super) fn new(rows: &SparseRows, rows_per_step: usize) -> Result<Option<Self>> {
         let num_rows = rows.offsets().len() - 1;
         let lengths = rows.offsets().windows(2).map(|ends| ends[1] - ends[0]);
         let width = lengths.max().unwrap_or(0);
-        let (steps, per_step) = (num_rows / rows_per_step, rows_per_step / STRIP);
+        let (steps, per_step) = (num_rows / rows_per_step, rows_per_step / ROWS_PER_BLOCK);
         let padded = width.saturating_mul(num_rows);
         if width == 0 || per_step == 0 || padded > rows.successors().len().saturating_mul(2) {
             return Ok(None);
@@ -40,9 +40,9 @@ impl Strips {
             probabilities: zeros("interleaved probabilities", len)?,
         };
         for step in 0..steps {
-            for within in 0..per_step * STRIP {
-                let first = (step * per_step + within / STRIP) * width;
-                let lane = within % STRIP;
+            for within in 0..per_step * ROWS_PER_BLOCK {
+                let first = (step * per_step + within / ROWS_PER_BLOCK) * width;
+                let lane = within % ROWS_PER_BLOCK;
                 let (states, probabilities) = rows.row(step * rows_per_step + within);
                 for (entry, (&state, &p)) in states.iter().zip(probabilities).enumerate() {
                     strips.successors[first + entry][lane] = state;
@@ -56,7 +56,7 @@ impl Strips {
     /// How many rows of each step are here: the first ones.
     #[inline(always)]
     pub(super) fn rows_per_step(&self) -> usize {
-        self.per_step * STRIP
+        self.per_step * ROWS_PER_BLOCK
     }
 
     /// out(row) = sum over s' of P(s'|row) v(s'), for the rows of one step that are here.
@@ -65,15 +65,15 @@ impl Strips {
     ///
     /// `values` must have an entry for every state.
     #[inline(always)]
-    pub(super) unsafe fn expect(&self, step: usize, values: &[f64], out: &mut [f64]) {
+    pub(super) unsafe fn expectation(&self, step: usize, values: &[f64], out: &mut [f64]) {
         let len = self.per_step * self.width;
         let successors = self.successors[step * len..][..len].chunks_exact(self.width);
         let probabilities = self.probabilities[step * len..][..len].chunks_exact(self.width);
-        let (targets, _) = out.as_chunks_mut::<STRIP>();
+        let (targets, _) = out.as_chunks_mut::<ROWS_PER_BLOCK>();
         for ((target, states), weights) in targets.iter_mut().zip(successors).zip(probabilities) {
-            let mut sums = [0.0; STRIP];
+            let mut sums = [0.0; ROWS_PER_BLOCK];
             for (state, weight) in states.iter().zip(weights) {
-                for lane in 0..STRIP {
+                for lane in 0..ROWS_PER_BLOCK {
                     // SAFETY: a state is a successor of a `SparseRows`, so below |S|, or the 0 of the
                     // padding; by this function's contract `values` has an entry for each.
                     let value = unsafe { values.get_unchecked(state[lane] as usize) };
