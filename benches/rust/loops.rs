@@ -15,7 +15,7 @@ use grid::{Case, GRID, Size, terms};
 use optpess_core::confidence::ConfidenceRule;
 use optpess_core::estimate::Estimates;
 use optpess_core::evaluate::{Evaluator, PairEvaluator, evaluate};
-use optpess_core::plan::{ChordSolver, GreedyPlan, PlanningProblem};
+use optpess_core::plan::{ChordSearch, GreedyPlan, PlainOracle, PlanningProblem};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::simulate::{Streams, TabularEnvironment};
 use optpess_core::table::Signal;
@@ -88,15 +88,16 @@ fn plans(criterion: &mut Criterion, case: &Case, learnt: &Estimates) {
         initial,
     };
     let limit = least.midpoint(most);
-    let mut solver = ChordSolver::new(shape).expect("it fits");
+    let mut search = ChordSearch::new(shape).expect("it fits");
+    let mut oracle = PlainOracle::new(&problem).expect("it fits");
     criterion.bench_function(&format!("parametric-cold/{}", case.id), |bencher| {
         bencher.iter(|| {
-            solver.forget();
-            black_box(solver.solve(&problem, limit)).expect("within the limit")
+            search.forget();
+            black_box(search.solve(&mut oracle, limit)).expect("within the limit")
         });
     });
     criterion.bench_function(&format!("parametric-warm/{}", case.id), |bencher| {
-        bencher.iter(|| black_box(solver.solve(&problem, limit)).expect("within the limit"));
+        bencher.iter(|| black_box(search.solve(&mut oracle, limit)).expect("within the limit"));
     });
 }
 

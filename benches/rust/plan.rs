@@ -11,7 +11,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use instances::{Instance, media};
 use optpess_core::error::Error;
 use optpess_core::model::{InitialDistribution, Kernel};
-use optpess_core::plan::{ChordSolver, GreedyPlan, PlanningProblem};
+use optpess_core::plan::{ChordSearch, GreedyPlan, PlainOracle, PlanningProblem, PlanningWork};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 use rand::rngs::ChaCha8Rng;
@@ -41,9 +41,11 @@ impl Case {
         let (id, shape) = (instance.id, instance.shape);
         let (kernel, initial, signals) = (instance.kernel, instance.initial, [reward, cost]);
         let mut case = Self::new(id, shape, kernel, initial, signals, 0.0);
-        let mut solver = ChordSolver::new(shape).expect("it fits");
-        let dearest = solver.solve(&case.problem(0), f64::MAX);
-        let Err(Error::Infeasible { least_cost, .. }) = solver.solve(&case.problem(0), 0.0) else {
+        let problem = case.problem(0);
+        let mut oracle = PlainOracle::new(&problem).expect("it fits");
+        let mut search = ChordSearch::new(shape).expect("it fits");
+        let dearest = search.solve(&mut oracle, f64::MAX);
+        let Err(Error::Infeasible { least_cost, .. }) = search.solve(&mut oracle, 0.0) else {
             unreachable!("every policy costs something");
         };
         case.limit = least_cost.midpoint(dearest.expect("anything is allowed").cost);
@@ -98,13 +100,15 @@ impl Case {
 
     /// Inductions a solve, cold and warm, on average over the copies.
     fn inductions(&self) -> [f64; 2] {
-        let mut solver = ChordSolver::new(self.shape).expect("it fits");
+        let mut search = ChordSearch::new(self.shape).expect("it fits");
+        let mut work = PlanningWork::new(self.shape).expect("it fits");
         [true, false].map(|cold| {
             let solve = |copy| {
                 if cold {
-                    solver.forget();
+                    search.forget();
                 }
-                let answer = solver.solve(&self.problem(copy), self.limit);
+                let problem = self.problem(copy);
+                let answer = search.solve(&mut PlainOracle::on(&problem, &mut work), self.limit);
                 answer.expect("a policy within the limit").inductions
             };
             (0..COPIES).map(solve).sum::<usize>() as f64 / COPIES as f64
@@ -122,19 +126,22 @@ fn plans(criterion: &mut Criterion) {
     for case in &cases {
         let [cold, warm] = case.inductions();
         println!("{}: {cold:.2} inductions cold, {warm:.2} warm", case.id);
-        let mut solver = ChordSolver::new(case.shape).expect("it fits");
+        let mut search = ChordSearch::new(case.shape).expect("it fits");
+        let mut work = PlanningWork::new(case.shape).expect("it fits");
         let mut copy = 0;
         criterion.bench_function(&format!("parametric_cold/{}", case.id), |bencher| {
             bencher.iter(|| {
                 copy += 1;
-                solver.forget();
-                black_box(solver.solve(&case.problem(copy), case.limit))
+                search.forget();
+                let problem = case.problem(copy);
+                black_box(search.solve(&mut PlainOracle::on(&problem, &mut work), case.limit))
             });
         });
         criterion.bench_function(&format!("parametric_warm/{}", case.id), |bencher| {
             bencher.iter(|| {
                 copy += 1;
-                black_box(solver.solve(&case.problem(copy), case.limit))
+                let problem = case.problem(copy);
+                black_box(search.solve(&mut PlainOracle::on(&problem, &mut work), case.limit))
             });
         });
         let mut greedy = GreedyPlan::new(case.shape).expect("it fits");

@@ -19,6 +19,7 @@ __all__ = [
     "extreme_actions",
     "frontier_vertices",
     "lagrangian_plan",
+    "least_cost_and_rounding",
     "margin_learner",
     "mix_policies",
     "occupancy",
@@ -110,6 +111,9 @@ def solve_extended(
 def sample(
     model: Model, policy: Any, num_episodes: int, *, seed: int = 0, replicate: int = 0
 ) -> tuple[_Integers, _Integers, _Floats, _Floats]: ...
+def least_cost_and_rounding(
+    sizes: tuple[int, int, int], cost: Any, transitions: Any, initial: Any, limit: float
+) -> tuple[float, float]: ...
 def solve_parametric(
     sizes: tuple[int, int, int],
     reward: Any,

@@ -4,7 +4,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
-use optpess_core::plan::{ChordSolver, Extended, ExtendedChordSolver, KernelBox, PlanningProblem};
+use optpess_core::plan::{
+    ChordSearch, Extended, ExtendedOracle, ExtendedWork, KernelBox, PlainOracle, PlanningProblem,
+    PlanningWork,
+};
+use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 
@@ -47,7 +51,10 @@ fn a_solver_that_is_used_again_allocates_nothing() {
     let signals: Vec<[Signal; 2]> = (0..20)
         .map(|copy| [signal(copy), signal(5 * copy + 2)])
         .collect();
-    let mut solver = ChordSolver::new(shape).unwrap();
+    let mut search = ChordSearch::new(shape).unwrap();
+    let mut work = PlanningWork::new(shape).unwrap();
+    let completion = MarkovPolicy::uniform(shape).unwrap();
+    let mut mixed = completion.clone();
     let mut solved = 0;
     let before = ALLOCATIONS.get();
     for round in 0..3 {
@@ -60,11 +67,13 @@ fn a_solver_that_is_used_again_allocates_nothing() {
                 initial: &initial,
             };
             if round == 1 {
-                solver.forget();
+                search.forget();
             }
-            solved += usize::from(solver.solve(&problem, 2.5).is_ok());
+            let mut oracle = PlainOracle::on(&problem, &mut work);
+            let found = search.best_within(&mut oracle, 2.5, &completion, &mut mixed);
+            solved += usize::from(found.is_ok());
             // Refusals are part of daily life too.
-            solved += usize::from(solver.solve(&problem, -1.0).is_err());
+            solved += usize::from(search.solve(&mut oracle, -1.0).is_err());
         }
     }
     let after = ALLOCATIONS.get();
@@ -86,7 +95,10 @@ fn neither_does_one_that_chooses_the_kernel_too() {
         .map(|width| vec![0.02 * f64::from(width); rows.len()])
         .map(|radius| KernelBox::around(shape, &rows, &radius).unwrap())
         .collect();
-    let mut solver = ExtendedChordSolver::new(shape).unwrap();
+    let mut search = ChordSearch::new(shape).unwrap();
+    let mut work = ExtendedWork::new(shape).unwrap();
+    let completion = MarkovPolicy::uniform(shape).unwrap();
+    let mut mixed = completion.clone();
     let before = ALLOCATIONS.get();
     for kernels in &sets {
         let problem = Extended {
@@ -95,8 +107,10 @@ fn neither_does_one_that_chooses_the_kernel_too() {
             kernels,
             initial: &initial,
         };
-        assert!(solver.solve(&problem, 1.8).is_ok());
-        assert!(solver.solve(&problem, -1.0).is_err());
+        let mut oracle = ExtendedOracle::on(&problem, &mut work);
+        let found = search.best_within(&mut oracle, 1.8, &completion, &mut mixed);
+        assert!(found.is_ok());
+        assert!(search.solve(&mut oracle, -1.0).is_err());
     }
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }

@@ -5,8 +5,8 @@ use optpess_core::error::Error;
 use optpess_core::evaluate::evaluate;
 use optpess_core::model::{Kernel, Slices};
 use optpess_core::plan::{
-    Extended, ExtendedChordSolver, ExtendedValues, ExtendedVertex, KernelBox, PlanningProblem,
-    Storage, backward_induction, extended_induction, solve_exactly, solve_extended,
+    ChordSearch, Extended, ExtendedOracle, ExtendedVertex, ExtendedWork, KernelBox,
+    PlanningProblem, Point, backward_induction, extended_induction, solve_exactly, solve_extended,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
@@ -64,7 +64,7 @@ fn shapes(max: [usize; 3]) -> impl Strategy<Value = Shape> {
 /// max over policies and plausible kernels of V(signal).
 fn best_value(case: &Uncertain, signal: &Signal) -> f64 {
     let shape = case.problem.shape;
-    let mut work = ExtendedValues::for_shape(shape).unwrap();
+    let mut work = ExtendedWork::new(shape).unwrap();
     let mut found = ExtendedVertex::for_shape(shape).unwrap();
     extended_induction(signal, &case.kernels, &mut work, &mut found);
     case.problem.initial.expectation(work.values().step(0))
@@ -229,17 +229,18 @@ proptest! {
         cases in vec(uncertain(Just(Shape::new(4, 4, 2).unwrap())), 2..6), place in 0.05..0.95_f64,
     ) {
         let shape = Shape::new(4, 4, 2).unwrap();
-        let mut warm = ExtendedChordSolver::new(shape).unwrap();
+        let mut warm = ChordSearch::new(shape).unwrap();
         for case in &cases {
             let problem = case.extended();
-            let mut cold = ExtendedChordSolver::new(shape).unwrap();
-            let dearest = cold.solve(&problem, f64::MAX).unwrap().cost;
-            let Err(Error::Infeasible { least_cost, .. }) = cold.solve(&problem, -1e9) else {
+            let mut oracle = ExtendedOracle::new(&problem).unwrap();
+            let mut cold = ChordSearch::new(shape).unwrap();
+            let dearest = cold.solve(&mut oracle, f64::MAX).unwrap().cost;
+            let Err(Error::Infeasible { least_cost, .. }) = cold.solve(&mut oracle, -1e9) else {
                 unreachable!("no policy costs so little");
             };
             let limit = least_cost + place * (dearest - least_cost).max(0.0) + 1e-9;
             cold.forget();
-            let answers = [cold.solve(&problem, limit).unwrap(), warm.solve(&problem, limit).unwrap()];
+            let answers = [&mut cold, &mut warm].map(|search| search.solve(&mut oracle, limit).unwrap());
             let size = answers[0].value.abs().max(1.0);
             prop_assert!((answers[0].value - answers[1].value).abs() <= 1e-11 * size, "{answers:?}");
             prop_assert!(answers[1].cost <= limit + 1e-11 * limit.abs().max(1.0));
@@ -251,7 +252,7 @@ proptest! {
         // Every state may follow every other: the value is the best signal of each step, once reached.
         let shape = problem.shape;
         let kernels = KernelBox::everything(shape).unwrap();
-        let mut work = ExtendedValues::for_shape(shape).unwrap();
+        let mut work = ExtendedWork::new(shape).unwrap();
         let mut found = ExtendedVertex::for_shape(shape).unwrap();
         extended_induction(&problem.signals[0], &kernels, &mut work, &mut found);
         let best = |row: &[f64]| row.iter().fold(f64::NEG_INFINITY, |most, &value| most.max(value));

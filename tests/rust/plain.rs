@@ -10,7 +10,7 @@ use optpess_core::confidence::constants::{
 use optpess_core::evaluate::evaluate;
 use optpess_core::model::{ConstrainedMdp, Kernel, ObservationNoise, Slices};
 use optpess_core::plan::{
-    ChordSolver, PlanningProblem, PolicyMixer, backward_induction, certified,
+    ChordSearch, PlainOracle, PlanningProblem, backward_induction, certified,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::Trace;
@@ -96,7 +96,7 @@ fn kernel_of(shape: Shape, slices: Slices, rows: Vec<f64>, listed: bool) -> Kern
 
 /// What a plain learner keeps between episodes.
 pub enum Plain {
-    Lp(Box<(ChordSolver, PolicyMixer)>),
+    Lp(Box<ChordSearch>),
     PrimalDual(f64),
 }
 
@@ -193,7 +193,7 @@ fn lp_policy(
     problem: &Problem,
     counts: &Counts,
     terms: &LearningTerms,
-    (planner, mixer): &mut (ChordSolver, PolicyMixer),
+    search: &mut ChordSearch,
 ) -> (MarkovPolicy, bool) {
     let (shape, initial, margin) = (counts.shape, problem.model.initial(), &problem.margin);
     let (cost, kernel) = (counts.signal(1, terms, 1.0), counts.kernel());
@@ -209,18 +209,10 @@ fn lp_policy(
         initial,
     };
     let limit = margin.cost_limit();
-    let found = planner.solve(&tradeoff, limit * (1.0 - 1e-12)).unwrap();
-    let (below, above, weight) = (planner.below(), planner.above(), found.weight_above);
     let mut mixed = problem.safe.clone();
-    mixer.mix(
-        below,
-        above,
-        weight,
-        &kernel,
-        initial,
-        &problem.safe,
-        &mut mixed,
-    );
+    let mut oracle = PlainOracle::new(&tradeoff).unwrap();
+    let found = search.best_within(&mut oracle, limit, &problem.safe, &mut mixed);
+    found.unwrap();
     let checked = certified(mixed, &problem.safe, &cost, &kernel, initial, limit);
     (checked.unwrap().0, false)
 }

@@ -4,7 +4,9 @@
 use optpess_core::error::Error;
 use optpess_core::evaluate::evaluate;
 use optpess_core::model::{InitialDistribution, Kernel};
-use optpess_core::plan::{ChordSolver, PlanningProblem, frontier, solve_exactly};
+use optpess_core::plan::{
+    ChordSearch, PlainOracle, PlanningProblem, frontier, least_cost_and_rounding, solve_exactly,
+};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
@@ -144,12 +146,17 @@ proptest! {
     fn what_no_policy_attains_is_refused_with_the_least_attainable_cost(problem in small_problems()) {
         let kernel = problem.dense(0);
         let (least, _) = extremes(&all_points(&problem, &kernel));
-        let mut solver = ChordSolver::new(problem.shape).unwrap();
-        let refused = solver.solve(&tradeoff(&problem, &kernel), least - 1e-3);
+        let posed = tradeoff(&problem, &kernel);
+        let mut oracle = PlainOracle::new(&posed).unwrap();
+        let mut search = ChordSearch::new(problem.shape).unwrap();
+        let refused = search.solve(&mut oracle, least - 1e-3);
         let Err(Error::Infeasible { least_cost, .. }) = refused else {
             return Err(TestCaseError::fail(format!("{refused:?}")));
         };
         prop_assert!((least_cost - least).abs() <= 1e-12);
+        let (found, rounding) = least_cost_and_rounding(&mut oracle, least - 1e-3).unwrap();
+        prop_assert_eq!(found.to_bits(), least_cost.to_bits());
+        prop_assert!(0.0 < rounding && rounding < 1e-10, "{}", rounding);
     }
 
     #[test]
@@ -158,7 +165,7 @@ proptest! {
     ) {
         let kernel = problem.dense(0);
         let shape = problem.shape;
-        let mut warm = ChordSolver::new(shape).unwrap();
+        let mut warm = ChordSearch::new(shape).unwrap();
         let [reward, cost] = [0, 1].map(|which| problem.signals[which].data().to_vec());
         for (round, shift) in shifts.iter().enumerate() {
             let moved = |data: &[f64], phase: usize| {
@@ -171,14 +178,15 @@ proptest! {
             let posed = PlanningProblem {
                 shape, reward: &reward, cost: &cost, kernel: &kernel, initial: &problem.initial,
             };
-            let mut cold = ChordSolver::new(shape).unwrap();
-            let dearest = cold.solve(&posed, f64::MAX).unwrap().cost;
-            let Err(Error::Infeasible { least_cost, .. }) = cold.solve(&posed, -1e9) else {
+            let mut oracle = PlainOracle::new(&posed).unwrap();
+            let mut cold = ChordSearch::new(shape).unwrap();
+            let dearest = cold.solve(&mut oracle, f64::MAX).unwrap().cost;
+            let Err(Error::Infeasible { least_cost, .. }) = cold.solve(&mut oracle, -1e9) else {
                 unreachable!("no policy costs so little");
             };
             let limit = least_cost + place * (dearest - least_cost).max(0.0) + 1e-9;
             cold.forget();
-            let answers = [cold.solve(&posed, limit).unwrap(), warm.solve(&posed, limit).unwrap()];
+            let answers = [&mut cold, &mut warm].map(|search| search.solve(&mut oracle, limit).unwrap());
             let size = answers[0].value.abs().max(1.0);
             prop_assert!((answers[0].value - answers[1].value).abs() <= 1e-11 * size, "{answers:?}");
             prop_assert!(answers[1].cost <= limit + 1e-11 * limit.abs().max(1.0));

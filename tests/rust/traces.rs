@@ -3,7 +3,7 @@
 
 use optpess_core::learn::{Learner, OptPessPrimalDual};
 use optpess_core::model::ObservationNoise;
-use optpess_core::plan::{ChordSolver, PolicyMixer};
+use optpess_core::plan::ChordSearch;
 use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, Trace, simulate};
 use optpess_core::simulate::{Streams, TabularEnvironment};
 use optpess_core::trajectory::Trajectory;
@@ -56,11 +56,8 @@ fn compare(problem: &Problem, episodes: u64, factor: f64, seed: u64) -> u64 {
     let expected = plain_run(problem, &terms, Plain::PrimalDual(0.0), seed);
     assert_same(&found.trace.unwrap(), &expected);
     let found = core_run(problem, &problem.lp(terms), seed);
-    let workspace = (
-        ChordSolver::new(shape).unwrap(),
-        PolicyMixer::new(shape).unwrap(),
-    );
-    let expected = plain_run(problem, &terms, Plain::Lp(Box::new(workspace)), seed);
+    let search = Box::new(ChordSearch::new(shape).unwrap());
+    let expected = plain_run(problem, &terms, Plain::Lp(search), seed);
     assert_same(&found.trace.unwrap(), &expected);
     found.record.baseline_episodes
 }

@@ -1,7 +1,7 @@
 //! Planning over plausible kernels, from Python.
 
 use numpy::PyArrayDyn;
-use optpess_core::plan::{self as planner, Storage};
+use optpess_core::plan::{self as planner, Point};
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -64,7 +64,7 @@ pub fn extended_induction<'py>(
     let signal = signal_in("signal", signal, shape)?;
     let kernels = kernels_in(transitions, radius, shape)?;
     let (policy, rows, values) = doorway::run(py, || {
-        let mut work = planner::ExtendedValues::for_shape(shape)?;
+        let mut work = planner::ExtendedWork::new(shape)?;
         let mut found = planner::ExtendedVertex::for_shape(shape)?;
         planner::extended_induction(&signal, &kernels, &mut work, &mut found);
         let policy = found.vertex().policy(shape)?;

@@ -36,7 +36,8 @@ mod _core {
     use crate::peers::{always_baseline, cucrl, margin_learner};
     #[pymodule_export]
     use crate::plan::{
-        backward_induction, extreme_actions, frontier_vertices, lagrangian_plan, solve_parametric,
+        backward_induction, extreme_actions, frontier_vertices, lagrangian_plan,
+        least_cost_and_rounding, solve_parametric,
     };
     #[pymodule_export]
     use crate::run::{recorded_episodes, simulate_learner, tightening_horizon};

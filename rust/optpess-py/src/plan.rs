@@ -119,6 +119,34 @@ pub fn solve_parametric<'py>(
     Ok(answer)
 }
 
+/// The least attainable cost of a signal, and by how much rounding may have put it above the limit:
+/// ``(least_cost, rounding)``. The limit is attainable, as far as rounding lets anyone tell, if
+/// ``least_cost <= limit + rounding``; the chord method decides by the same numbers.
+#[pyfunction]
+pub fn least_cost_and_rounding(
+    py: Python<'_>,
+    sizes: (usize, usize, usize),
+    cost: &Bound<'_, PyAny>,
+    transitions: &Bound<'_, PyAny>,
+    initial: &Bound<'_, PyAny>,
+    limit: f64,
+) -> PyResult<(f64, f64)> {
+    let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let cost = signal_in("cost", cost, shape)?;
+    let initial = initial_in(initial, shape.num_states())?;
+    let kernel = kernel_of_shape(transitions, shape)?;
+    doorway::run(py, || {
+        let problem = planner::PlanningProblem {
+            shape,
+            reward: &cost,
+            cost: &cost,
+            kernel: &*kernel,
+            initial: &initial,
+        };
+        planner::least_cost_and_rounding(&mut planner::PlainOracle::new(&problem)?, limit)
+    })
+}
+
 /// All vertices (cost, value) of the best-reward-for-a-limit curve, ``[V, 2]``, by increasing cost.
 #[pyfunction]
 pub fn frontier_vertices<'py>(

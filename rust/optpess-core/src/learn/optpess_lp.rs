@@ -25,7 +25,7 @@ use crate::learn::gate_watch::GateBound;
 use crate::learn::turn::Protocol;
 use crate::learn::{Deployment, Learner, PessimisticSet, PolicySource, SafeBaseline, SafeCost};
 use crate::model::InitialDistribution;
-use crate::plan::{ChordSolver, PackedOracleWork, PolicyMixer, Vertex, fit, set_row};
+use crate::plan::{ChordSearch, PackedOracleWork, fit, set_row};
 use crate::policy::{ActionTable, MarkovPolicy};
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
@@ -47,11 +47,12 @@ pub struct OptPessLp {
     pessimistic_cost: PessimisticCost,
     // Workspaces.
     evaluator: Evaluator,
-    planner: ChordSolver<Vertex, PackedOracleWork>,
+    search: ChordSearch,
     /// Signals and P-hat once more, laid out for the planner; from the first plan on.
     #[serde(skip)]
     board: Option<PackedProblem>,
-    mixer: PolicyMixer,
+    #[serde(skip)]
+    packed_work: Option<PackedOracleWork>,
     /// What is about to be deployed.
     candidate: MarkovPolicy,
     /// The last planned policy that was deployed.
@@ -62,7 +63,6 @@ pub struct OptPessLp {
     /// Whether averages and signals wait until someone needs them.
     lazy: bool,
     last: Option<Deployment>,
-    inductions: u64,
 }
 
 /// What is known of the cost of pi0, and what follows from it.
@@ -114,14 +114,13 @@ impl OptPessLp {
             estimates: Estimates::new(shape)?,
             pessimistic_cost: PessimisticCost::new(shape, bonus.at(0))?,
             evaluator: Evaluator::new(shape)?,
-            planner: ChordSolver::new(shape)?,
+            search: ChordSearch::new(shape)?,
             board: None,
-            mixer: PolicyMixer::new(shape)?,
+            packed_work: None,
             watch: GateBound::new(shape)?,
             turn: Protocol::new(terms.num_episodes()),
             lazy: false,
             last: None,
-            inductions: 0,
         })
     }
 
@@ -155,7 +154,7 @@ impl OptPessLp {
     /// How many backward inductions all plans so far took.
     #[must_use]
     pub fn inductions(&self) -> u64 {
-        self.inductions
+        self.search.inductions()
     }
 
     /// Pi^k (Alg. 1, line 4) with the pessimistic cost of pi0.

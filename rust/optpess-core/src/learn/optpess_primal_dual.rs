@@ -18,7 +18,9 @@ use crate::lanes::Lane;
 use crate::learn::turn::Protocol;
 use crate::learn::{BatchLearners, Deployment, Learner, PolicySource};
 use crate::model::InitialDistribution;
-use crate::plan::{LagrangianPlanner, PlanningProblem, RowUpdate, StepValues, Vertex};
+use crate::plan::{
+    LagrangianPlanner, Oracle, PlainOracle, PlanningProblem, PlanningWork, RowUpdate, Vertex,
+};
 use crate::policy::{ActionTable, MarkovPolicy};
 use crate::shape::Shape;
 use crate::table::StepSignal;
@@ -42,7 +44,7 @@ pub struct OptPessPrimalDual {
     next_multiplier: f64,
     // The plan, and workspaces for its figures.
     planner: LagrangianPlanner,
-    values: StepValues,
+    work: PlanningWork,
     played: Vertex,
     policy: MarkovPolicy,
     // Where the run stands.
@@ -79,7 +81,7 @@ impl OptPessPrimalDual {
             multiplier: 0.0,
             next_multiplier: 0.0,
             planner,
-            values: StepValues::new(shape)?,
+            work: PlanningWork::new(shape)?,
             policy: played.policy(shape)?,
             played,
             turn: Protocol::new(terms.num_episodes()),
@@ -177,7 +179,7 @@ impl Learner for OptPessPrimalDual {
             *action = actions.at(place / states, place % states) as u32;
         }
         self.policy.set_actions(&self.played.actions);
-        problem.locate(&mut self.values, &mut self.played);
+        PlainOracle::on(&problem, &mut self.work).locate(&mut self.played);
         Ok(Deployment {
             optimistic_reward: self.played.reward,
             biased_cost: self.played.cost,

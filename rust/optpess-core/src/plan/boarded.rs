@@ -8,10 +8,10 @@ use crate::evaluate::{PackedProblem, PackedWork, STATES_PER_GROUP, SignalKind};
 use crate::lanes::flat;
 use crate::model::StepKernel;
 use crate::plan::lexicographic::extreme_on;
-use crate::plan::mixing::PolicyMixer;
-use crate::plan::oracle::{Objective, Oracle, Storage};
 use crate::plan::priced_induction::{best_for, set_rows};
-use crate::plan::tradeoff::{PlanningProblem, StepValues, TIE_WIDTH, Vertex};
+use crate::plan::problem::{
+    Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork, TIE_WIDTH, Vertex,
+};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
@@ -20,8 +20,9 @@ use crate::table::{StepSignal, zeros};
 /// parts. Both give the same bits.
 #[derive(Debug)]
 pub(crate) struct PackedOracle<'a, R, C, K> {
-    pub(crate) parts: PlanningProblem<'a, R, C, K>,
+    pub(crate) parts: &'a PlanningProblem<'a, R, C, K>,
     pub(crate) board: &'a PackedProblem,
+    pub(crate) work: &'a mut PackedOracleWork,
 }
 
 /// A board for the data as they are.
@@ -40,16 +41,16 @@ pub(crate) fn pack<R: StepSignal, C: StepSignal>(
 /// What its inductions write on.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct PackedOracleWork {
-    parts: StepValues,
+    parts: PlanningWork,
     wide: PackedWork,
     actions: Vec<u32>, // [H, padded]
 }
 
-impl Storage for PackedOracleWork {
-    fn for_shape(shape: Shape) -> Result<Self> {
+impl PackedOracleWork {
+    pub(crate) fn new(shape: Shape) -> Result<Self> {
         let padded = shape.num_states().next_multiple_of(STATES_PER_GROUP);
         Ok(Self {
-            parts: StepValues::new(shape)?,
+            parts: PlanningWork::new(shape)?,
             wide: PackedWork::new(shape, 4)?, // reward and cost of two policies
             actions: zeros("actions [H, S]", shape.horizon() * padded)?,
         })
@@ -57,25 +58,20 @@ impl Storage for PackedOracleWork {
 }
 
 impl<R, C, K> PackedOracle<'_, R, C, K> {
-    fn extreme<const COST_FIRST: bool>(
-        &self,
-        tie_width: f64,
-        work: &mut PackedOracleWork,
-        found: &mut Vertex,
-    ) {
+    fn lexicographic<const COST_FIRST: bool>(&mut self, tie_width: f64, found: &mut Vertex) {
         let (board, initial) = (self.board, self.parts.initial);
-        let (wide, actions) = (&mut work.wide, &mut work.actions);
+        let (wide, actions) = (&mut self.work.wide, &mut self.work.actions);
         [found.reward, found.cost] =
             extreme_on::<COST_FIRST>(board, tie_width, initial, wide, actions);
-        self.keep(&work.actions, found);
+        self.keep(found);
     }
 
-    /// Copies actions `[H, padded]`.
+    /// Copies the actions of the last induction, `[H, padded]`.
     #[inline(always)]
-    fn keep(&self, actions: &[u32], found: &mut Vertex) {
+    fn keep(&self, found: &mut Vertex) {
         let (states, padded) = (self.parts.shape.num_states(), self.board.padded_states());
         let steps = found.actions.chunks_exact_mut(states);
-        for (kept, chosen) in steps.zip(actions.chunks_exact(padded)) {
+        for (kept, chosen) in steps.zip(self.work.actions.chunks_exact(padded)) {
             for (kept, chosen) in kept.iter_mut().zip(chosen) {
                 *kept = *chosen;
             }
@@ -85,43 +81,39 @@ impl<R, C, K> PackedOracle<'_, R, C, K> {
 
 impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for PackedOracle<'_, R, C, K> {
     type Point = Vertex;
-    type Work = PackedOracleWork;
 
     fn shape(&self) -> Shape {
         self.parts.shape
     }
 
-    fn solve(&self, objective: Objective, work: &mut PackedOracleWork, found: &mut Vertex) {
-        match objective {
-            Objective::Lagrangian(multiplier) => {
-                self.best_for(multiplier, work, found);
-                self.locate(work, found);
-            }
-            Objective::LeastCost => self.extreme::<true>(TIE_WIDTH, work, found),
-            Objective::LeastCostAlone => self.extreme::<true>(0.0, work, found),
-            Objective::MostReward => self.extreme::<false>(TIE_WIDTH, work, found),
-        }
-    }
-
-    fn best_for(&self, multiplier: f64, work: &mut PackedOracleWork, found: &mut Vertex) -> f64 {
+    fn maximise(&mut self, multiplier: f64, found: &mut Vertex) -> f64 {
+        let work = &mut *self.work;
         best_for(self.board, multiplier, &mut work.wide, &mut work.actions);
-        self.keep(&work.actions, found);
+        self.keep(found);
         let states = self.parts.shape.num_states();
-        let values = &flat(&work.wide.values)[..states];
+        let values = &flat(&self.work.wide.values)[..states];
         self.parts.initial.expectation(values)
     }
 
-    fn locate(&self, work: &mut PackedOracleWork, point: &mut Vertex) {
-        let (initial, wide) = (self.parts.initial, &mut work.wide);
+    fn extreme(&mut self, objective: Objective, found: &mut Vertex) {
+        match objective {
+            Objective::LeastCost => self.lexicographic::<true>(TIE_WIDTH, found),
+            Objective::LeastCostAlone => self.lexicographic::<true>(0.0, found),
+            Objective::MostReward => self.lexicographic::<false>(TIE_WIDTH, found),
+        }
+    }
+
+    fn locate(&mut self, point: &mut Vertex) {
+        let (initial, wide) = (self.parts.initial, &mut self.work.wide);
         let both = [SignalKind::Reward, SignalKind::Cost];
         [[point.reward, point.cost]] =
             self.board
                 .evaluate_actions([&point.actions], both, initial, wide);
     }
 
-    fn relocate(&self, _: f64, work: &mut PackedOracleWork, ends: [&mut Vertex; 2]) {
+    fn relocate(&mut self, _: f64, ends: [&mut Vertex; 2]) {
         let [below, above] = ends;
-        let (initial, wide) = (self.parts.initial, &mut work.wide);
+        let (initial, wide) = (self.parts.initial, &mut self.work.wide);
         let (policies, both) = (
             [&below.actions, &above.actions],
             [SignalKind::Reward, SignalKind::Cost],
@@ -131,19 +123,18 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for PackedOracle<'_, R,
             self.board.evaluate_actions(policies, both, initial, wide);
     }
 
-    fn cost_magnitude(&self, work: &mut PackedOracleWork, point: &mut Vertex) -> f64 {
-        self.parts.cost_magnitude(&mut work.parts, point)
+    fn cost_magnitude(&mut self, point: &mut Vertex) -> f64 {
+        PlainOracle::on(self.parts, &mut self.work.parts).cost_magnitude(point)
     }
 
     fn mix(
-        &self,
+        &mut self,
         ends: [&Vertex; 2],
         weight: f64,
         completion: &MarkovPolicy,
-        mixer: &mut PolicyMixer,
         mixed: &mut MarkovPolicy,
     ) {
-        self.parts.mix(ends, weight, completion, mixer, mixed);
+        PlainOracle::on(self.parts, &mut self.work.parts).mix(ends, weight, completion, mixed);
     }
 }
 
@@ -152,6 +143,7 @@ mod tests {
     use super::*;
     use crate::estimate::Estimates;
     use crate::model::InitialDistribution;
+    use crate::plan::ChordSearch;
     use crate::table::Signal;
     use crate::trajectory::Trajectory;
 
@@ -207,38 +199,65 @@ mod tests {
                     initial: &initial,
                 };
                 let board = pack(&parts).unwrap();
-                let boarded = PackedOracle {
-                    parts,
+                let mut plain = PlainOracle::new(&parts).unwrap();
+                let mut work = PackedOracleWork::new(shape).unwrap();
+                let mut packed = PackedOracle {
+                    parts: &parts,
                     board: &board,
+                    work: &mut work,
                 };
-                let mut work = PackedOracleWork::for_shape(shape).unwrap();
-                let mut values = StepValues::new(shape).unwrap();
                 let mut ends = Vec::new();
                 for objective in [
                     Objective::MostReward,
                     Objective::LeastCost,
                     Objective::LeastCostAlone,
-                    Objective::Lagrangian(0.0),
-                    Objective::Lagrangian(0.7),
                 ] {
                     let [mut found, mut expected] = [0, 1].map(|_| Vertex::new(shape).unwrap());
-                    boarded.solve(objective, &mut work, &mut found);
-                    boarded.parts.solve(objective, &mut values, &mut expected);
+                    packed.extreme(objective, &mut found);
+                    plain.extreme(objective, &mut expected);
                     assert_eq!(found, expected, "{objective:?}");
                     let mut again = Vertex {
                         cost: f64::NAN,
                         ..found.clone()
                     };
-                    boarded.locate(&mut work, &mut again);
+                    packed.locate(&mut again);
                     assert_eq!(again, found);
                     ends.push(found);
+                }
+                for multiplier in [0.0, 0.7] {
+                    let [mut found, mut expected] = [0, 1].map(|_| Vertex::new(shape).unwrap());
+                    let most = packed.maximise(multiplier, &mut found);
+                    let bits = plain.maximise(multiplier, &mut expected).to_bits();
+                    assert_eq!(most.to_bits(), bits);
+                    packed.locate(&mut found);
+                    plain.locate(&mut expected);
+                    assert_eq!(found, expected, "{multiplier}");
                 }
                 let [mut below, mut above] = [1, 0].map(|end: usize| Vertex {
                     reward: f64::NAN,
                     ..ends[end].clone()
                 });
-                boarded.relocate(0.3, &mut work, [&mut below, &mut above]);
+                packed.relocate(0.3, [&mut below, &mut above]);
                 assert_eq!([below, above], [ends[1].clone(), ends[0].clone()]);
+                // A warm chord passes from one oracle to the other and back.
+                let limit = ends[1].cost.midpoint(ends[0].cost);
+                let mut alone = ChordSearch::new(shape).unwrap();
+                let mut shared = alone.clone();
+                for round in 0..4 {
+                    let limit = limit + 1e-3 * f64::from(round);
+                    let expected = alone.solve(&mut plain, limit).unwrap();
+                    let found = if round % 2 == 0 {
+                        shared.solve(&mut plain, limit).unwrap()
+                    } else {
+                        shared.solve(&mut packed, limit).unwrap()
+                    };
+                    assert_eq!(found, expected);
+                    assert_eq!(shared.chord().below(), alone.chord().below());
+                    if found.weight_above > 0.0 {
+                        assert_eq!(shared.chord().above(), alone.chord().above());
+                    }
+                }
+                assert_eq!(shared.inductions(), alone.inductions());
             }
         }
     }

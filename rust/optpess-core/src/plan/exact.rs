@@ -5,9 +5,8 @@ use crate::evaluate::{evaluate, mix_policies};
 use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
 use crate::plan::backward_induction::GreedyPlan;
 use crate::plan::certificate::{Certificate, certified};
-use crate::plan::oracle::Objective;
-use crate::plan::parametric::ChordSolver;
-use crate::plan::tradeoff::{PlanningProblem, StepValues, Vertex};
+use crate::plan::chord::ChordSearch;
+use crate::plan::problem::{Objective, Oracle, PlainOracle, PlanningProblem, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::table::{Signal, StepSignal};
 
@@ -59,25 +58,27 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
     limit: f64,
 ) -> Result<ExactPlan> {
     let (shape, kernel, initial) = (problem.shape, problem.kernel, problem.initial);
-    let mut solver = ChordSolver::new(shape)?;
-    let found = solver.solve(problem, limit)?;
-    let mut ends = vec![solver.below().policy(shape)?];
+    let mut oracle = PlainOracle::new(problem)?;
+    let mut search = ChordSearch::new(shape)?;
+    let found = search.solve(&mut oracle, limit)?;
+    let (below, above) = (search.chord().below(), search.chord().above());
+    let mut ends = vec![below.policy(shape)?];
     let mut weights = vec![1.0 - found.weight_above];
-    let mut size = solver.below().reward().abs();
+    let mut size = below.reward().abs();
     if found.weight_above > 0.0 {
-        ends.push(solver.above().policy(shape)?);
+        ends.push(above.policy(shape)?);
         weights.push(found.weight_above);
-        size = size.max(solver.above().reward().abs());
+        size = size.max(above.reward().abs());
     }
     let mixed = match &ends[..] {
         [single] => single.clone(),
         _ => mix_policies(&ends, &weights, kernel, initial)?,
     };
-    let (policy, certificate) =
-        certified_to_rounding(problem, mixed, &ends[0], limit, &mut solver)?;
+    let rounding = search.cost_rounding(&mut oracle, limit);
+    let (policy, certificate) = certified_to_rounding(problem, mixed, &ends[0], limit, rounding)?;
     let value = evaluate(&policy, problem.reward, kernel, initial)?;
     // Where a little cost is worth a lot, so is the rounding of the cost.
-    let priced_rounding = found.multiplier * solver.cost_rounding(problem, limit);
+    let priced_rounding = found.multiplier * rounding;
     if (value - found.value).abs() > VALUE_WIDTH * size + priced_rounding {
         return Err(Error::NumericalTrouble {
             solver: "parametric",
@@ -104,13 +105,11 @@ fn certified_to_rounding<R: StepSignal, C: StepSignal, K: StepKernel>(
     policy: MarkovPolicy,
     safe: &MarkovPolicy,
     limit: f64,
-    solver: &mut ChordSolver,
+    rounding: f64,
 ) -> Result<(MarkovPolicy, Certificate)> {
     let (cost, kernel, initial) = (problem.cost, problem.kernel, problem.initial);
     let found = evaluate(&policy, cost, kernel, initial)?;
-    if found > limit
-        && found <= limit + solver.cost_rounding(problem, limit)
-        && evaluate(safe, cost, kernel, initial)? >= limit
+    if found > limit && found <= limit + rounding && evaluate(safe, cost, kernel, initial)? >= limit
     {
         let certificate = Certificate {
             cost: found,
@@ -133,7 +132,6 @@ pub fn extreme(model: &ConstrainedMdp, constraint: usize, objective: Objective) 
         });
     }
     let mut found = Vertex::new(model.shape())?;
-    let mut values = StepValues::new(model.shape())?;
-    problem_of(model, constraint).solve(objective, &mut values, &mut found);
+    PlainOracle::new(&problem_of(model, constraint))?.extreme(objective, &mut found);
     Ok(found)
 }

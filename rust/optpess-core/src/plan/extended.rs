@@ -4,14 +4,17 @@
 //! z_h(s,a,s') = q_h(s,a) p'_h(s'|s,a). So the chord method works on it as on policies alone, with extended
 //! induction as its oracle.
 
+use std::borrow::BorrowMut;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::plan::kernel_box::KernelBox;
 use crate::plan::mixing::PolicyMixer;
-use crate::plan::oracle::{Objective, Oracle, Point, Storage};
-use crate::plan::tradeoff::{Penalised, PlanningProblem, StepValues, Vertex};
+use crate::plan::problem::{
+    Objective, Oracle, Penalised, PlanningProblem, Point, StepValues, Vertex,
+};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
@@ -47,7 +50,7 @@ impl ExtendedVertex {
     }
 }
 
-impl Storage for ExtendedVertex {
+impl Point for ExtendedVertex {
     fn for_shape(shape: Shape) -> Result<Self> {
         let states = shape.num_states();
         let entries = (shape.horizon() - 1) * states * states;
@@ -56,9 +59,7 @@ impl Storage for ExtendedVertex {
             rows: zeros("the kernel of a policy [H, S, S]", entries)?,
         })
     }
-}
 
-impl Point for ExtendedVertex {
     #[inline(always)]
     fn cost(&self) -> f64 {
         self.vertex.cost
@@ -118,29 +119,30 @@ impl StepKernel for ChosenRows<'_> {
 
 /// What extended inductions write on; re-used, so that they allocate nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ExtendedValues {
+pub struct ExtendedWork {
     steps: StepValues,
     values: StateValues, // of what is maximised
     expected: Vec<f64>,  // [S, A]
     order: Vec<u32>,     // [S], states from the most valuable to the least
+    mixer: PolicyMixer,
 }
 
-impl ExtendedValues {
-    /// The values of the last induction, `[H + 1, S]`.
-    #[must_use]
-    pub fn values(&self) -> &StateValues {
-        &self.values
-    }
-}
-
-impl Storage for ExtendedValues {
-    fn for_shape(shape: Shape) -> Result<Self> {
+impl ExtendedWork {
+    /// A workspace for problems of this shape.
+    pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
             steps: StepValues::new(shape)?,
             values: StateValues::zeros(shape)?,
             expected: zeros("expected values [S, A]", shape.pairs())?,
             order: (0..shape.num_states() as u32).collect(),
+            mixer: PolicyMixer::new(shape)?,
         })
+    }
+
+    /// The values of the last induction, `[H + 1, S]`.
+    #[must_use]
+    pub fn values(&self) -> &StateValues {
+        &self.values
     }
 }
 
@@ -153,7 +155,7 @@ impl Storage for ExtendedValues {
 pub fn extended_induction<G: StepSignal>(
     signal: &G,
     kernels: &KernelBox,
-    work: &mut ExtendedValues,
+    work: &mut ExtendedWork,
     found: &mut ExtendedVertex,
 ) {
     vectorised(Induction {
@@ -170,7 +172,7 @@ struct Induction<'a, G> {
     kernels: &'a KernelBox,
     /// Whether actions are chosen, or those of `found` are kept and only the kernel is.
     choose: bool,
-    work: &'a mut ExtendedValues,
+    work: &'a mut ExtendedWork,
     found: &'a mut ExtendedVertex,
 }
 
@@ -181,7 +183,7 @@ impl<G: StepSignal> Job for Induction<'_, G> {
     fn run(self) {
         let (kernels, shape) = (self.kernels, self.kernels.shape());
         let (states, actions) = (shape.num_states(), shape.num_actions());
-        let ExtendedValues {
+        let ExtendedWork {
             values,
             expected,
             order,
@@ -271,84 +273,108 @@ impl<'a, R: StepSignal, C: StepSignal> Extended<'a, R, C> {
 }
 
 /// Pairs of a policy and a plausible kernel. At the two ends no second criterion tells ties apart; the
-/// chord method arrives at the same envelope from any of them.
-impl<R: StepSignal, C: StepSignal> Oracle for Extended<'_, R, C> {
+/// chord method arrives at the same envelope from any of them. `W` is its workspace: its own, or borrowed.
+#[derive(Debug)]
+pub struct ExtendedOracle<'a, R, C, W = ExtendedWork> {
+    problem: &'a Extended<'a, R, C>,
+    work: W,
+}
+
+impl<'a, R, C> ExtendedOracle<'a, R, C> {
+    /// An oracle with a workspace of its own.
+    pub fn new(problem: &'a Extended<'a, R, C>) -> Result<Self> {
+        let work = ExtendedWork::new(problem.kernels.shape())?;
+        Ok(Self { problem, work })
+    }
+}
+
+impl<'a, 'w, R, C> ExtendedOracle<'a, R, C, &'w mut ExtendedWork> {
+    /// An oracle that writes on a workspace made for the problem's shape; allocates nothing.
+    pub fn on(problem: &'a Extended<'a, R, C>, work: &'w mut ExtendedWork) -> Self {
+        Self { problem, work }
+    }
+}
+
+impl<R, C, W> Oracle for ExtendedOracle<'_, R, C, W>
+where
+    R: StepSignal,
+    C: StepSignal,
+    W: BorrowMut<ExtendedWork>,
+{
     type Point = ExtendedVertex;
-    type Work = ExtendedValues;
 
     fn shape(&self) -> Shape {
-        self.kernels.shape()
+        self.problem.kernels.shape()
     }
 
-    fn solve(&self, objective: Objective, work: &mut ExtendedValues, found: &mut ExtendedVertex) {
+    fn maximise(&mut self, multiplier: f64, found: &mut ExtendedVertex) -> f64 {
+        let (problem, work) = (self.problem, self.work.borrow_mut());
+        let signal = Penalised::new(problem.reward, problem.cost, multiplier);
+        extended_induction(&signal, problem.kernels, work, found);
+        problem.initial.expectation(work.values.step(0))
+    }
+
+    fn extreme(&mut self, objective: Objective, found: &mut ExtendedVertex) {
+        let (problem, work) = (self.problem, self.work.borrow_mut());
         match objective {
-            Objective::Lagrangian(multiplier) => {
-                self.best_for(multiplier, work, found);
-            }
             Objective::LeastCost | Objective::LeastCostAlone => {
-                extended_induction(&Negated(self.cost), self.kernels, work, found);
+                extended_induction(&Negated(problem.cost), problem.kernels, work, found);
             }
-            Objective::MostReward => extended_induction(self.reward, self.kernels, work, found),
+            Objective::MostReward => {
+                extended_induction(problem.reward, problem.kernels, work, found);
+            }
         }
-        self.locate(work, found);
+        self.locate(found);
     }
 
-    fn best_for(
-        &self,
-        multiplier: f64,
-        work: &mut ExtendedValues,
-        found: &mut ExtendedVertex,
-    ) -> f64 {
-        let signal = Penalised::new(self.reward, self.cost, multiplier);
-        extended_induction(&signal, self.kernels, work, found);
-        self.initial.expectation(work.values.step(0))
-    }
-
-    fn locate(&self, work: &mut ExtendedValues, point: &mut ExtendedVertex) {
+    fn locate(&mut self, point: &mut ExtendedVertex) {
         let kernel = ChosenRows {
             shape: self.shape(),
             rows: &point.rows,
         };
-        self.on(&kernel).locate(&mut work.steps, &mut point.vertex);
+        let steps = &mut self.work.borrow_mut().steps;
+        self.problem.on(&kernel).locate(steps, &mut point.vertex);
     }
 
     /// A kernel that was plausible need not be any more: the policies are kept and their kernels chosen
     /// anew, the best ones at the slope of the chord.
-    fn relocate(&self, slope: f64, work: &mut ExtendedValues, ends: [&mut ExtendedVertex; 2]) {
-        let signal = Penalised::new(self.reward, self.cost, slope);
+    fn relocate(&mut self, slope: f64, ends: [&mut ExtendedVertex; 2]) {
+        let problem = self.problem;
+        let signal = Penalised::new(problem.reward, problem.cost, slope);
         for end in ends {
             vectorised(Induction {
                 signal: &signal,
-                kernels: self.kernels,
+                kernels: problem.kernels,
                 choose: false,
-                work,
+                work: self.work.borrow_mut(),
                 found: end,
             });
-            self.locate(work, end);
+            self.locate(end);
         }
     }
 
-    fn cost_magnitude(&self, work: &mut ExtendedValues, point: &mut ExtendedVertex) -> f64 {
+    fn cost_magnitude(&mut self, point: &mut ExtendedVertex) -> f64 {
         let kernel = ChosenRows {
             shape: self.shape(),
             rows: &point.rows,
         };
-        let problem = self.on(&kernel);
-        problem.cost_magnitude(&mut work.steps, &mut point.vertex)
+        let steps = &mut self.work.borrow_mut().steps;
+        let problem = self.problem.on(&kernel);
+        problem.cost_magnitude(steps, &mut point.vertex)
     }
 
     /// Each end is followed on its own kernel.
     fn mix(
-        &self,
+        &mut self,
         ends: [&ExtendedVertex; 2],
         weight: f64,
         completion: &MarkovPolicy,
-        mixer: &mut PolicyMixer,
         mixed: &mut MarkovPolicy,
     ) {
         let kernels = ends.map(|end| end.kernel(self.shape()));
         let [below, above] = ends.map(Point::actions);
         let ends = [(below, &kernels[0]), (above, &kernels[1])];
-        mixer.mix_each(ends, weight, self.initial, completion, mixed);
+        let mixer = &mut self.work.borrow_mut().mixer;
+        mixer.mix_each(ends, weight, self.problem.initial, completion, mixed);
     }
 }

@@ -2,15 +2,12 @@
 
 use crate::error::{Error, Result};
 use crate::evaluate::{OccupancyMeasure, occupancy};
+use crate::plan::chord::ChordSearch;
 use crate::plan::exact::VALUE_WIDTH;
-use crate::plan::extended::{Extended, ExtendedValues, ExtendedVertex};
-use crate::plan::oracle::{Oracle, Point, Storage};
-use crate::plan::parametric::ChordSolver;
+use crate::plan::extended::{Extended, ExtendedOracle, ExtendedVertex};
+use crate::plan::problem::{Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::table::{StepSignal, zeros};
-
-/// The chord method over pairs of a policy and a plausible kernel.
-pub type ExtendedChordSolver = ChordSolver<ExtendedVertex, ExtendedValues>;
 
 /// The best pair of a policy and a plausible kernel within a limit.
 #[derive(Debug, Clone)]
@@ -42,15 +39,17 @@ pub fn solve_extended<R: StepSignal, C: StepSignal>(
     problem: &Extended<'_, R, C>,
     limit: f64,
 ) -> Result<ExtendedPlan> {
-    let shape = problem.shape();
-    let mut solver = ExtendedChordSolver::new(shape)?;
-    let found = solver.solve(problem, limit)?;
+    let shape = problem.kernels.shape();
+    let mut oracle = ExtendedOracle::new(problem)?;
+    let mut search = ChordSearch::new(shape)?;
+    let found = search.solve(&mut oracle, limit)?;
+    let (below, above) = (search.chord().below(), search.chord().above());
     let (states, entries) = (shape.num_states(), shape.triples() * shape.num_states());
     let mut flow: Vec<f64> = zeros("an extended occupancy [H, S, A, S]", entries)?;
     flow.truncate(entries - shape.pairs() * states);
     let mut masses: Vec<f64> = zeros("an occupancy [H, S, A]", shape.triples())?;
     let weights = [1.0 - found.weight_above, found.weight_above];
-    for (end, weight) in [solver.below(), solver.above()].into_iter().zip(weights) {
+    for (end, weight) in [below, above].into_iter().zip(weights) {
         if weight == 0.0 {
             continue; // without meaning there
         }
@@ -72,17 +71,16 @@ pub fn solve_extended<R: StepSignal, C: StepSignal>(
         occupancy.expectation(problem.reward),
         occupancy.expectation(problem.cost),
     );
-    let size = solver.below().reward().abs().max(found.value.abs());
+    let size = below.reward().abs().max(found.value.abs());
     if (value - found.value).abs() > VALUE_WIDTH * size.max(1.0) {
         return Err(Error::NumericalTrouble {
             solver: "parametric",
             status: format!("claimed the value {}, re-evaluated {value}", found.value),
         });
     }
-    let completion = solver.below().vertex().policy(shape)?;
-    let mut work = ExtendedValues::for_shape(shape)?;
+    let completion = below.vertex().policy(shape)?;
     let mut best = ExtendedVertex::for_shape(shape)?;
-    let most = problem.best_for(found.multiplier, &mut work, &mut best);
+    let most = oracle.maximise(found.multiplier, &mut best);
     Ok(ExtendedPlan {
         policy: occupancy.induced_policy(&completion)?,
         flow,

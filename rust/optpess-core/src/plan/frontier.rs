@@ -2,8 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
-use crate::plan::oracle::Objective;
-use crate::plan::tradeoff::{Magnitude, PlanningProblem, StepValues, Vertex};
+use crate::plan::problem::{
+    Magnitude, Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork, Vertex,
+};
 use crate::table::StepSignal;
 
 /// All vertices (cost, reward) of the upper concave envelope of policies, from the least attainable
@@ -17,12 +18,12 @@ pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
     problem: &PlanningProblem<'_, R, C, K>,
     max_vertices: usize,
 ) -> Result<Vec<(f64, f64)>> {
-    let mut values = StepValues::new(problem.shape)?;
+    let mut work = PlanningWork::new(problem.shape)?;
     let mut trial = Vertex::new(problem.shape)?;
-    let mut ask = |objective| LocatedPolicy::by(problem, objective, &mut values, &mut trial);
+    let mut ask = |question| LocatedPolicy::by(problem, question, &mut work, &mut trial);
     let noise = 16.0 * f64::EPSILON * (problem.shape.horizon() as f64 + 8.0);
-    let least = ask(Objective::LeastCost);
-    let most = ask(Objective::MostReward);
+    let least = ask(Question::End(Objective::LeastCost));
+    let most = ask(Question::End(Objective::MostReward));
     let mut settled = vec![least];
     // Neighbours to the right of the last settled point, nearest last.
     let mut pending = vec![most];
@@ -40,7 +41,7 @@ pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
             continue;
         }
         let slope = rise / run;
-        let found = ask(Objective::Lagrangian(slope));
+        let found = ask(Question::Best(slope));
         let height = |point: LocatedPolicy| point.reward - slope * point.cost;
         let size = |point: LocatedPolicy| point.reward_size + slope * point.cost_magnitude;
         let uncertain = noise * size(found).max(size(left)).max(size(right));
@@ -70,6 +71,14 @@ pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
     Ok(vertices.collect())
 }
 
+/// Which policy is asked for.
+enum Question {
+    /// One end of the curve.
+    End(Objective),
+    /// The best policy for g_r - multiplier g_c.
+    Best(f64),
+}
+
 /// Where a policy lies, and what rounding is relative to: where numbers of both signs cancel, a value says nothing
 /// about how far it may be off; that of their absolute values does.
 #[derive(Clone, Copy)]
@@ -83,11 +92,18 @@ struct LocatedPolicy {
 impl LocatedPolicy {
     fn by<R: StepSignal, C: StepSignal, K: StepKernel>(
         problem: &PlanningProblem<'_, R, C, K>,
-        objective: Objective,
-        values: &mut StepValues,
+        question: Question,
+        work: &mut PlanningWork,
         trial: &mut Vertex,
     ) -> Self {
-        problem.solve(objective, values, trial);
+        let mut oracle = PlainOracle::on(problem, work);
+        match question {
+            Question::End(objective) => oracle.extreme(objective, trial),
+            Question::Best(multiplier) => {
+                oracle.maximise(multiplier, trial);
+                oracle.locate(trial);
+            }
+        }
         let (cost, reward) = (trial.cost, trial.reward);
         let sizes = PlanningProblem {
             shape: problem.shape,
@@ -96,7 +112,7 @@ impl LocatedPolicy {
             kernel: problem.kernel,
             initial: problem.initial,
         };
-        sizes.locate(values, trial);
+        PlainOracle::on(&sizes, work).locate(trial);
         Self {
             cost,
             reward,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::lanes::with_small_constant;
 use crate::model::{InitialDistribution, StepKernel};
-use crate::plan::tradeoff::Vertex;
+use crate::plan::problem::Vertex;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::zeros;

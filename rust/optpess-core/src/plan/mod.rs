@@ -4,6 +4,7 @@
 mod backward_induction;
 mod boarded;
 mod certificate;
+mod chord;
 mod exact;
 mod extended;
 mod extended_plan;
@@ -13,25 +14,24 @@ mod lagrangian;
 mod lexicographic;
 mod mirror_ascent;
 mod mixing;
-mod oracle;
-mod parametric;
 mod priced;
 mod priced_induction;
-mod tradeoff;
+mod problem;
 
 pub use backward_induction::{GreedyPlan, backward_induction};
 pub(crate) use boarded::{PackedOracle, PackedOracleWork, pack};
 pub use certificate::{Certificate, certified};
+pub use chord::{Chord, ChordSearch, ChordSolution, PLANNING_MARGIN, least_cost_and_rounding};
 pub use exact::{ExactPlan, extreme, problem_of, solve_exactly};
-pub use extended::{Extended, ExtendedValues, ExtendedVertex, extended_induction};
-pub use extended_plan::{ExtendedChordSolver, ExtendedPlan, solve_extended};
+pub use extended::{Extended, ExtendedOracle, ExtendedVertex, ExtendedWork, extended_induction};
+pub use extended_plan::{ExtendedPlan, solve_extended};
 pub use frontier::frontier;
 pub use kernel_box::KernelBox;
 pub use lagrangian::{LagrangianSignal, lagrangian_plan, locate};
 pub use mirror_ascent::MirrorAscent;
 pub use mixing::PolicyMixer;
-pub use oracle::{Objective, Oracle, Point, Storage};
-pub use parametric::{ChordSolution, ChordSolver};
 pub(crate) use priced::{LagrangianPlanner, RowUpdate};
 pub(crate) use priced_induction::{fit, set_row};
-pub use tradeoff::{Penalised, PlanningProblem, StepValues, Vertex};
+pub use problem::{
+    Objective, Oracle, Penalised, PlainOracle, PlanningProblem, PlanningWork, Point, Vertex,
+};

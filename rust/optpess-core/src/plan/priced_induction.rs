@@ -48,8 +48,7 @@ pub(crate) fn set_row(
 }
 
 /// Writes the best policy for g_r - price g_c into `actions`, `[H, padded]`, and its values at the first step into
-/// `work`; ties go to the lowest action. The answers are those of [`super::PlanningProblem`] for
-/// [`super::Objective::Lagrangian`], bit for bit.
+/// `work`; ties go to the lowest action. The answers are those of [`super::PlainOracle`], bit for bit.
 #[inline]
 pub(crate) fn best_for(
     board: &PackedProblem,

@@ -17,15 +17,11 @@ use crate::evaluate::Evaluator;
 use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule, limits_of};
 use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::{InitialDistribution, Kernel, StepKernel};
-use crate::plan::{ChordSolver, PlanningProblem, PolicyMixer};
+use crate::plan::{ChordSearch, PlainOracle, PlanningProblem, PlanningWork};
 use crate::policy::{MarkovPolicy, SUM_TOLERANCE};
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::vectorised::dot;
-
-/// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
-/// rarely finds them above it.
-const PLANNING_MARGIN: f64 = 1e-12;
 
 /// Transitions a learner is told. The name is the warning: whoever holds one was given part of the truth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -89,8 +85,8 @@ pub struct CucrlRule {
     reward: OptimisticReward,
     cost: PessimisticCost,
     bonuses: Vec<f64>, // [H, S, A]
-    planner: ChordSolver,
-    mixer: PolicyMixer,
+    search: ChordSearch,
+    work: PlanningWork,
     evaluator: Evaluator,
 }
 
@@ -118,8 +114,8 @@ impl Cucrl {
             reward: OptimisticReward::for_bounded_violation(shape, 0.0)?,
             cost: PessimisticCost::new(shape, 0.0)?,
             bonuses: zeros("bonuses [H, S, A]", shape.triples())?,
-            planner: ChordSolver::new(shape)?,
-            mixer: PolicyMixer::new(shape)?,
+            search: ChordSearch::new(shape)?,
+            work: PlanningWork::new(shape)?,
             evaluator: Evaluator::new(shape)?,
         };
         Self::from_parts(shape, initial, limits, terms, rule)
@@ -159,26 +155,17 @@ impl Rule for CucrlRule {
             kernel: &self.transitions,
             initial: &known.initial,
         };
+        let (limit, completion) = (known.cost_limit, self.baseline.policy());
+        let mut oracle = PlainOracle::on(&problem, &mut self.work);
         let found = match self
-            .planner
-            .solve(&problem, known.cost_limit * (1.0 - PLANNING_MARGIN))
+            .search
+            .find_within(&mut oracle, limit, completion, policy)
         {
             Ok(found) => found,
             Err(Error::Infeasible { .. }) => return Ok(self.play_baseline(known, policy)),
             Err(other) => return Err(other),
         };
-        let (below, above) = (self.planner.below(), self.planner.above());
         let (kernel, initial) = (&self.transitions, &known.initial);
-        let completion = self.baseline.policy();
-        self.mixer.mix(
-            below,
-            above,
-            found.weight_above,
-            kernel,
-            initial,
-            completion,
-            policy,
-        );
         // Re-evaluated by code that did not plan it; what rounding puts above the limit is not played.
         let cost = self.evaluator.evaluate(policy, &self.cost, kernel, initial);
         if cost > known.cost_limit {

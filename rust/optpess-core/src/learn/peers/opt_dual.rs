@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::Plausible;
 use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
-use crate::plan::{ExtendedValues, ExtendedVertex, Objective, Oracle, Point, Storage};
+use crate::plan::{ExtendedOracle, ExtendedVertex, ExtendedWork, Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -26,7 +26,7 @@ pub struct DualRule {
     dual_step: f64, // 1/t
     cost_limit: f64,
     plausible: Plausible,
-    work: ExtendedValues,
+    work: ExtendedWork,
     found: ExtendedVertex,
     multiplier: f64,
 }
@@ -37,7 +37,7 @@ impl MarginRule for DualRule {
             dual_step: dual_step(shape, margin, terms.num_episodes()),
             cost_limit: margin.cost_limit(),
             plausible: Plausible::new(shape)?,
-            work: ExtendedValues::for_shape(shape)?,
+            work: ExtendedWork::new(shape)?,
             found: ExtendedVertex::for_shape(shape)?,
             multiplier: 0.0,
         })
@@ -54,8 +54,9 @@ impl Rule for DualRule {
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
         let problem = self.plausible.problem(known);
-        let price = Objective::Lagrangian(self.multiplier);
-        problem.solve(price, &mut self.work, &mut self.found);
+        let mut oracle = ExtendedOracle::on(&problem, &mut self.work);
+        oracle.maximise(self.multiplier, &mut self.found);
+        oracle.locate(&mut self.found);
         policy.set_actions(self.found.actions());
         Ok(Planned {
             source: PolicySource::PlausibleLagrangian,

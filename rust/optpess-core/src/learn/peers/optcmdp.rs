@@ -15,7 +15,7 @@ use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::Plausible;
 use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
-use crate::plan::{ExtendedValues, ExtendedVertex};
+use crate::plan::{ExtendedOracle, ExtendedVertex, ExtendedWork};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -26,7 +26,8 @@ pub type OptCmdp = Peer<PlausibleRule>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PlausibleRule {
     plausible: Plausible,
-    plan: OptimisticPlan<ExtendedVertex, ExtendedValues>,
+    plan: OptimisticPlan<ExtendedVertex>,
+    work: ExtendedWork,
 }
 
 impl MarginRule for PlausibleRule {
@@ -34,6 +35,7 @@ impl MarginRule for PlausibleRule {
         Ok(Self {
             plausible: Plausible::new(shape)?,
             plan: OptimisticPlan::new(shape)?,
+            work: ExtendedWork::new(shape)?,
         })
     }
 }
@@ -48,8 +50,9 @@ impl Rule for PlausibleRule {
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
         let problem = self.plausible.problem(known);
+        let mut oracle = ExtendedOracle::on(&problem, &mut self.work);
         self.plan
-            .plan(&problem, known, PolicySource::Plausible, policy)
+            .plan(&mut oracle, known, PolicySource::Plausible, policy)
     }
 
     fn biased(&self) -> Biased<'_> {

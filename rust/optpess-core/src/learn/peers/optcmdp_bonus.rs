@@ -13,7 +13,7 @@ use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
 use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
-use crate::plan::{StepValues, Vertex};
+use crate::plan::{PlainOracle, PlanningWork, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -24,7 +24,8 @@ pub type OptCmdpBonus = Peer<BonusRule>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BonusRule {
     signals: OptimisticSignals,
-    plan: OptimisticPlan<Vertex, StepValues>,
+    plan: OptimisticPlan<Vertex>,
+    work: PlanningWork,
 }
 
 impl MarginRule for BonusRule {
@@ -32,6 +33,7 @@ impl MarginRule for BonusRule {
         Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             plan: OptimisticPlan::new(shape)?,
+            work: PlanningWork::new(shape)?,
         })
     }
 }
@@ -47,8 +49,9 @@ impl Rule for BonusRule {
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
         let problem = self.signals.on_estimates(known);
+        let mut oracle = PlainOracle::on(&problem, &mut self.work);
         self.plan
-            .plan(&problem, known, PolicySource::Optimistic, policy)
+            .plan(&mut oracle, known, PolicySource::Optimistic, policy)
     }
 
     fn biased(&self) -> Biased<'_> {

@@ -5,23 +5,22 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::learn::PolicySource;
 use crate::learn::peers::{Known, Planned};
-use crate::plan::{ChordSolver, Oracle, Point, PolicyMixer, Storage};
+use crate::plan::{ChordSearch, Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The chord method and what turns its answer into one policy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct OptimisticPlan<P, W> {
-    planner: ChordSolver<P, W>,
-    mixer: PolicyMixer,
+#[serde(bound(deserialize = "P: Clone + Deserialize<'de>"))]
+pub(crate) struct OptimisticPlan<P> {
+    search: ChordSearch<P>,
     completion: MarkovPolicy,
 }
 
-impl<P: Point, W: Storage> OptimisticPlan<P, W> {
+impl<P: Point> OptimisticPlan<P> {
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
-            planner: ChordSolver::new(shape)?,
-            mixer: PolicyMixer::new(shape)?,
+            search: ChordSearch::new(shape)?,
             completion: MarkovPolicy::uniform(shape)?,
         })
     }
@@ -32,18 +31,18 @@ impl<P: Point, W: Storage> OptimisticPlan<P, W> {
     /// problem is feasible. Outside it, or with radii scaled down, even the least optimistic cost may
     /// exceed the limit: then the policy of least cost is played, and recorded as
     /// [`PolicySource::LeastCost`].
-    pub(crate) fn plan<O: Oracle<Point = P, Work = W>>(
+    pub(crate) fn plan<O: Oracle<Point = P>>(
         &mut self,
-        problem: &O,
+        oracle: &mut O,
         known: &Known,
         source: PolicySource,
         policy: &mut MarkovPolicy,
     ) -> Result<Planned> {
-        let found = match self.planner.solve(problem, known.cost_limit) {
+        let found = match self.search.solve(oracle, known.cost_limit) {
             Ok(found) => found,
             Err(Error::Infeasible { .. }) => {
-                // The planner has left the policy of least cost within its chord.
-                let least = self.planner.below();
+                // The search has left the policy of least cost at the lower end of its chord.
+                let least = self.search.chord().below();
                 policy.set_actions(least.actions());
                 return Ok(Planned {
                     source: PolicySource::LeastCost,
@@ -55,16 +54,10 @@ impl<P: Point, W: Storage> OptimisticPlan<P, W> {
         };
         // Where the plan never arrives it is silent; the truth may still lead there. The policy within the
         // limit has an optimistic answer for every state, so it is asked.
-        let (below, above) = (self.planner.below(), self.planner.above());
+        let (below, above) = (self.search.chord().below(), self.search.chord().above());
         self.completion.set_actions(below.actions());
-        let (completion, mixer) = (&self.completion, &mut self.mixer);
-        problem.mix(
-            [below, above],
-            found.weight_above,
-            completion,
-            mixer,
-            policy,
-        );
+        let weight = found.weight_above;
+        oracle.mix([below, above], weight, &self.completion, policy);
         Ok(Planned {
             source,
             reward: found.value,

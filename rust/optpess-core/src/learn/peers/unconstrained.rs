@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
 use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
-use crate::plan::{Objective, StepValues, Vertex};
+use crate::plan::{Oracle, PlainOracle, PlanningWork, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -24,7 +24,7 @@ pub type UnconstrainedOptimistic = Peer<UnconstrainedRule>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnconstrainedRule {
     signals: OptimisticSignals,
-    values: StepValues,
+    work: PlanningWork,
     found: Vertex,
 }
 
@@ -32,7 +32,7 @@ impl MarginRule for UnconstrainedRule {
     fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
         Ok(Self {
             signals: OptimisticSignals::new(shape)?,
-            values: StepValues::new(shape)?,
+            work: PlanningWork::new(shape)?,
             found: Vertex::new(shape)?,
         })
     }
@@ -49,11 +49,9 @@ impl Rule for UnconstrainedRule {
 
     fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
         let problem = self.signals.on_estimates(known);
-        problem.solve(
-            Objective::Lagrangian(0.0),
-            &mut self.values,
-            &mut self.found,
-        );
+        let mut oracle = PlainOracle::on(&problem, &mut self.work);
+        oracle.maximise(0.0, &mut self.found);
+        oracle.locate(&mut self.found);
         policy.set_actions(self.found.actions());
         Ok(Planned {
             source: PolicySource::Optimistic,

@@ -4,11 +4,13 @@
 //! frontier need is one question, asked for different multipliers: which policy is best for
 //! g_r - l g_c, and where does it lie? The two ends, least cost and most reward, are lexicographic.
 
+use std::borrow::BorrowMut;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::model::{InitialDistribution, StepKernel};
-use crate::plan::oracle::Objective;
+use crate::plan::mixing::PolicyMixer;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
@@ -159,13 +161,9 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'_, R, C, K> {
         Penalised::new(self.reward, self.cost, multiplier)
     }
 
-    /// Writes the best policy for an objective, and where it lies, into `found`.
-    pub(crate) fn solve(&self, objective: Objective, values: &mut StepValues, found: &mut Vertex) {
+    /// Writes the policy at one end, and where it lies, into `found`.
+    fn extreme(&self, objective: Objective, values: &mut StepValues, found: &mut Vertex) {
         match objective {
-            Objective::Lagrangian(multiplier) => {
-                self.best_for(multiplier, values, found);
-                self.locate(values, found);
-            }
             Objective::LeastCost => vectorised(Lexicographic::<_, _, _, true> {
                 tie_width: TIE_WIDTH,
                 problem: self,
@@ -250,10 +248,201 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'_, R, C, K> {
         (own_reward, own_cost)
     }
 
+    /// V(|g_c|) of a policy; its place stays as it is.
+    pub(super) fn cost_magnitude(&self, values: &mut StepValues, point: &mut Vertex) -> f64 {
+        let absolute = Magnitude(self.cost);
+        let sizes = PlanningProblem {
+            shape: self.shape,
+            reward: &absolute,
+            cost: &absolute,
+            kernel: self.kernel,
+            initial: self.initial,
+        };
+        let place = (point.cost, point.reward);
+        sizes.locate(values, point);
+        let size = point.cost;
+        (point.cost, point.reward) = place;
+        size
+    }
+
     #[inline(always)]
     fn place(&self, values: &StepValues, vertex: &mut Vertex) {
         vertex.reward = self.initial.expectation(&values.reward[0]);
         vertex.cost = self.initial.expectation(&values.cost[0]);
+    }
+}
+
+/// One end of the curve "best reward for a limit".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Objective {
+    /// The least cost and, among policies of that cost, the most reward.
+    LeastCost,
+    /// The least cost and nothing else: no width of ties, whose price is a rounding error in the cost.
+    LeastCostAlone,
+    /// The most reward and, among policies of that reward, the least cost.
+    MostReward,
+}
+
+/// An extreme point of the set that is searched, and where it lies.
+pub trait Point: Sized {
+    /// Room for a point of problems of this shape.
+    fn for_shape(shape: Shape) -> Result<Self>;
+    /// V(g_c).
+    fn cost(&self) -> f64;
+    /// V(g_r).
+    fn reward(&self) -> f64;
+    /// The action at each step and state, `[H, S]`.
+    fn actions(&self) -> &[u32];
+}
+
+/// Answers what the chord method asks of a polytope of points (cost, reward). Owns or borrows the
+/// workspace it needs for that, so that asking again allocates nothing.
+pub trait Oracle {
+    /// What its extreme points are made of.
+    type Point: Point;
+
+    /// H, |S|, |A|.
+    fn shape(&self) -> Shape;
+
+    /// Writes the best point for g_r - multiplier g_c into `found` and returns the maximum. Where the
+    /// point lies is left open: that takes a second pass, which the last induction of a search can do
+    /// without.
+    fn maximise(&mut self, multiplier: f64, found: &mut Self::Point) -> f64;
+
+    /// Writes the point at one end, and where it lies, into `found`.
+    fn extreme(&mut self, objective: Objective, found: &mut Self::Point);
+
+    /// Where a point lies.
+    fn locate(&mut self, point: &mut Self::Point);
+
+    /// Makes points of this problem of the ends of the last problem's chord, whose slope is given, and
+    /// locates them.
+    fn relocate(&mut self, slope: f64, ends: [&mut Self::Point; 2]);
+
+    /// V(|g_c|) of a point: what rounding of its cost is relative to.
+    fn cost_magnitude(&mut self, point: &mut Self::Point) -> f64;
+
+    /// Writes the policy of the mixture (1 - weight) first + weight second; `completion` decides wherever
+    /// neither arrives.
+    fn mix(
+        &mut self,
+        ends: [&Self::Point; 2],
+        weight: f64,
+        completion: &MarkovPolicy,
+        mixed: &mut MarkovPolicy,
+    );
+}
+
+impl Point for Vertex {
+    fn for_shape(shape: Shape) -> Result<Self> {
+        Self::new(shape)
+    }
+
+    #[inline(always)]
+    fn cost(&self) -> f64 {
+        self.cost
+    }
+
+    #[inline(always)]
+    fn reward(&self) -> f64 {
+        self.reward
+    }
+
+    #[inline(always)]
+    fn actions(&self) -> &[u32] {
+        &self.actions
+    }
+}
+
+/// What [`PlainOracle`] writes on.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PlanningWork {
+    pub(super) values: StepValues,
+    mixer: PolicyMixer,
+}
+
+impl PlanningWork {
+    /// A workspace for problems of this shape.
+    pub fn new(shape: Shape) -> Result<Self> {
+        Ok(Self {
+            values: StepValues::new(shape)?,
+            mixer: PolicyMixer::new(shape)?,
+        })
+    }
+}
+
+/// Policies of one problem, on its tables as they are. `W` is its workspace: its own, or borrowed from
+/// someone who asks about many problems.
+#[derive(Debug)]
+pub struct PlainOracle<'a, R, C, K, W = PlanningWork> {
+    problem: &'a PlanningProblem<'a, R, C, K>,
+    work: W,
+}
+
+impl<'a, R, C, K> PlainOracle<'a, R, C, K> {
+    /// An oracle with a workspace of its own.
+    pub fn new(problem: &'a PlanningProblem<'a, R, C, K>) -> Result<Self> {
+        let work = PlanningWork::new(problem.shape)?;
+        Ok(Self { problem, work })
+    }
+}
+
+impl<'a, 'w, R, C, K> PlainOracle<'a, R, C, K, &'w mut PlanningWork> {
+    /// An oracle that writes on a workspace made for the problem's shape; allocates nothing.
+    pub fn on(problem: &'a PlanningProblem<'a, R, C, K>, work: &'w mut PlanningWork) -> Self {
+        Self { problem, work }
+    }
+}
+
+/// A policy of the last problem is one of this problem too.
+impl<R, C, K, W> Oracle for PlainOracle<'_, R, C, K, W>
+where
+    R: StepSignal,
+    C: StepSignal,
+    K: StepKernel,
+    W: BorrowMut<PlanningWork>,
+{
+    type Point = Vertex;
+
+    fn shape(&self) -> Shape {
+        self.problem.shape
+    }
+
+    fn maximise(&mut self, multiplier: f64, found: &mut Vertex) -> f64 {
+        let values = &mut self.work.borrow_mut().values;
+        self.problem.best_for(multiplier, values, found)
+    }
+
+    fn extreme(&mut self, objective: Objective, found: &mut Vertex) {
+        let values = &mut self.work.borrow_mut().values;
+        self.problem.extreme(objective, values, found);
+    }
+
+    fn locate(&mut self, point: &mut Vertex) {
+        self.problem
+            .locate(&mut self.work.borrow_mut().values, point);
+    }
+
+    fn relocate(&mut self, _: f64, ends: [&mut Vertex; 2]) {
+        self.problem
+            .locate_both(&mut self.work.borrow_mut().values, ends);
+    }
+
+    fn cost_magnitude(&mut self, point: &mut Vertex) -> f64 {
+        let values = &mut self.work.borrow_mut().values;
+        self.problem.cost_magnitude(values, point)
+    }
+
+    fn mix(
+        &mut self,
+        [below, above]: [&Vertex; 2],
+        weight: f64,
+        completion: &MarkovPolicy,
+        mixed: &mut MarkovPolicy,
+    ) {
+        let (kernel, initial) = (self.problem.kernel, self.problem.initial);
+        let mixer = &mut self.work.borrow_mut().mixer;
+        mixer.mix(below, above, weight, kernel, initial, completion, mixed);
     }
 }
 

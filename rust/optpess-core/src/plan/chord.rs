@@ -1,0 +1,338 @@
+//! The chord method: the exact solution of a problem with one constraint, without a linear program.
+//!
+//! Plotting every policy as a point (cost, reward), the best reward for a limit is the upper concave
+//! envelope of the deterministic ones. The method keeps one policy within the limit and one above it,
+//! takes the slope of the chord between them as the multiplier l, and asks for the best policy of
+//! g_r - l g_c. If that policy does not rise above the chord, the chord is an edge of the envelope and
+//! the answer is the mixture of its two ends that meets the limit exactly; otherwise the new policy
+//! replaces the end on its side. Every new policy is a vertex of the envelope strictly between the
+//! ends, so the method ends; 5 to 15 inductions are usual.
+//!
+//! Nothing here is about policies: the method works on any polytope of points (cost, reward) with an
+//! [`Oracle`] for its extreme points, such as pairs of a policy and a plausible kernel.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::plan::problem::{Objective, Oracle, Point, Vertex};
+use crate::policy::MarkovPolicy;
+use crate::shape::Shape;
+
+/// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
+/// rarely finds them above it; 10^9 episodes lose 10^-3 of one episode's reward by it.
+pub const PLANNING_MARGIN: f64 = 1e-12;
+
+/// By how much, relative to its size, the least attainable cost may exceed the limit through rounding
+/// alone and still count as attaining it.
+const FEASIBILITY_WIDTH: f64 = 1e-12;
+
+/// More inductions than any envelope met so far needed, by three orders of magnitude; reaching it
+/// means that rounding makes the method run in a circle.
+const MAX_INDUCTIONS: usize = 20_000;
+
+/// The two ends of the last chord, from which the next, similar problem is solved in one or two
+/// inductions. State of whoever plans again and again: a warm start and a cold one give the same answer
+/// to rounding only.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Chord<P = Vertex> {
+    below: P,
+    above: P,
+    /// Whether the ends are those of the last answer.
+    warm: bool,
+}
+
+impl<P: Point> Chord<P> {
+    /// No chord yet: the first search starts from scratch.
+    pub fn new(shape: Shape) -> Result<Self> {
+        Ok(Self {
+            below: P::for_shape(shape)?,
+            above: P::for_shape(shape)?,
+            warm: false,
+        })
+    }
+
+    /// The point within the limit that the last answer mixes.
+    #[must_use]
+    pub fn below(&self) -> &P {
+        &self.below
+    }
+
+    /// The point above the limit that the last answer mixes; without meaning where its weight is 0.
+    #[must_use]
+    pub fn above(&self) -> &P {
+        &self.above
+    }
+
+    /// The slope of the chord, or 0 where the policy within the limit is the better one anyway.
+    fn slope(&self) -> f64 {
+        let rise = self.above.reward() - self.below.reward();
+        let run = self.above.cost() - self.below.cost();
+        if rise > 0.0 && run > 0.0 {
+            rise / run
+        } else {
+            0.0
+        }
+    }
+
+    /// The mixture of the two ends that meets the limit.
+    fn solution(&self, limit: f64, multiplier: f64, inductions: usize) -> ChordSolution {
+        let (below, above) = (&self.below, &self.above);
+        let weight_above = if multiplier > 0.0 {
+            ((limit - below.cost()) / (above.cost() - below.cost())).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        let mix = |low: f64, high: f64| {
+            if weight_above > 0.0 {
+                (1.0 - weight_above) * low + weight_above * high
+            } else {
+                low
+            }
+        };
+        ChordSolution {
+            value: mix(below.reward(), above.reward()),
+            cost: mix(below.cost(), above.cost()),
+            multiplier,
+            weight_above,
+            inductions,
+        }
+    }
+}
+
+/// Where the answer lies: the mixture of two extreme points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChordSolution {
+    /// V(g_r) of the mixture, the optimum.
+    pub value: f64,
+    /// V(g_c) of the mixture.
+    pub cost: f64,
+    /// The optimal multiplier of the constraint, at least 0.
+    pub multiplier: f64,
+    /// The weight of the point above the limit; the rest is on the one within it.
+    pub weight_above: f64,
+    /// How many inductions it took.
+    pub inductions: usize,
+}
+
+/// The chord method for problems of one shape: keeps the last chord and counts inductions. Any oracle
+/// with points of this kind may answer, and another one the next time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(
+    from = "StoredSearch<P>",
+    bound(deserialize = "P: Clone + Deserialize<'de>")
+)]
+pub struct ChordSearch<P = Vertex> {
+    chord: Chord<P>,
+    inductions: u64,
+    /// The point asked about; workspace.
+    #[serde(skip_serializing)]
+    trial: P,
+}
+
+/// [`ChordSearch`] without its workspace.
+#[derive(Deserialize)]
+struct StoredSearch<P> {
+    chord: Chord<P>,
+    inductions: u64,
+}
+
+impl<P: Clone> From<StoredSearch<P>> for ChordSearch<P> {
+    fn from(stored: StoredSearch<P>) -> Self {
+        Self {
+            trial: stored.chord.below.clone(),
+            chord: stored.chord,
+            inductions: stored.inductions,
+        }
+    }
+}
+
+impl<P: Point> ChordSearch<P> {
+    /// A search for problems of this shape.
+    pub fn new(shape: Shape) -> Result<Self> {
+        Ok(Self {
+            chord: Chord::new(shape)?,
+            inductions: 0,
+            trial: P::for_shape(shape)?,
+        })
+    }
+
+    /// The last chord.
+    #[must_use]
+    pub fn chord(&self) -> &Chord<P> {
+        &self.chord
+    }
+
+    /// How many inductions all answers so far took.
+    #[must_use]
+    pub fn inductions(&self) -> u64 {
+        self.inductions
+    }
+
+    /// Forgets the last chord, so that the next problem is solved from scratch.
+    pub fn forget(&mut self) {
+        self.chord.warm = false;
+    }
+
+    /// max V(g_r) subject to V(g_c) <= limit (1 - [`PLANNING_MARGIN`]), written into `out` as one policy;
+    /// `completion` decides where no policy of the mixture arrives. Allocates nothing.
+    ///
+    /// For a caller who knows that some policy is within the limit: where the search finds none, that is
+    /// rounding, and [`Error::NumericalTrouble`].
+    pub fn best_within<O: Oracle<Point = P>>(
+        &mut self,
+        oracle: &mut O,
+        limit: f64,
+        completion: &MarkovPolicy,
+        out: &mut MarkovPolicy,
+    ) -> Result<ChordSolution> {
+        self.find_within(oracle, limit, completion, out)
+            .map_err(|error| match error {
+                Error::Infeasible { .. } => Error::NumericalTrouble {
+                    solver: "parametric",
+                    status: format!("past the gate, but {error}"),
+                },
+                other => other,
+            })
+    }
+
+    /// [`ChordSearch::best_within`] for a caller who does not know whether any policy is within the limit;
+    /// [`Error::Infeasible`] where none is.
+    pub fn find_within<O: Oracle<Point = P>>(
+        &mut self,
+        oracle: &mut O,
+        limit: f64,
+        completion: &MarkovPolicy,
+        out: &mut MarkovPolicy,
+    ) -> Result<ChordSolution> {
+        let found = self.solve(oracle, limit * (1.0 - PLANNING_MARGIN))?;
+        let ends = [&self.chord.below, &self.chord.above];
+        oracle.mix(ends, found.weight_above, completion, out);
+        Ok(found)
+    }
+
+    /// max V(g_r) subject to V(g_c) <= limit, as a mixture of the two ends of the chord. Allocates nothing.
+    ///
+    /// Starts from the last answer where that helps; the answer is the same to rounding.
+    /// [`Error::Infeasible`] carries the least attainable cost, and leaves the policy that attains it below.
+    pub fn solve<O: Oracle<Point = P>>(
+        &mut self,
+        oracle: &mut O,
+        limit: f64,
+    ) -> Result<ChordSolution> {
+        let warm = std::mem::replace(&mut self.chord.warm, false);
+        let mut inductions = 0;
+        if !(warm && self.last_chord_brackets(oracle, limit)) {
+            let Chord { below, above, .. } = &mut self.chord;
+            oracle.extreme(Objective::MostReward, above);
+            inductions += 1;
+            if above.cost() <= limit {
+                std::mem::swap(below, above);
+                self.inductions += inductions as u64;
+                return Ok(self.chord.solution(limit, 0.0, inductions));
+            }
+            oracle.extreme(Objective::LeastCost, below);
+            inductions += 1;
+            self.check_feasible(oracle, limit)?;
+        }
+        let multiplier = self.search(oracle, limit, &mut inductions)?;
+        self.chord.warm = true;
+        self.inductions += inductions as u64;
+        Ok(self.chord.solution(limit, multiplier, inductions))
+    }
+
+    /// Whether the ends of the last chord lie on the two sides of the limit in this problem too.
+    fn last_chord_brackets<O: Oracle<Point = P>>(&mut self, oracle: &mut O, limit: f64) -> bool {
+        let slope = self.chord.slope();
+        let Chord { below, above, .. } = &mut self.chord;
+        oracle.relocate(slope, [&mut *below, &mut *above]);
+        below.cost() <= limit && limit < above.cost()
+    }
+
+    fn check_feasible<O: Oracle<Point = P>>(&mut self, oracle: &mut O, limit: f64) -> Result<()> {
+        let below = &mut self.chord.below;
+        if below.cost() <= limit {
+            return Ok(());
+        }
+        let (least_cost, rounding) = least_cost_with(oracle, limit, below);
+        if least_cost <= limit + rounding {
+            Ok(())
+        } else {
+            Err(Error::Infeasible { least_cost, limit })
+        }
+    }
+
+    /// By how much rounding may have put the cost of the policy within the limit above it.
+    pub(crate) fn cost_rounding<O: Oracle<Point = P>>(
+        &mut self,
+        oracle: &mut O,
+        limit: f64,
+    ) -> f64 {
+        cost_rounding(oracle, limit, &mut self.chord.below)
+    }
+
+    /// Moves the ends of the chord until no policy lies above it; returns its slope.
+    fn search<O: Oracle<Point = P>>(
+        &mut self,
+        oracle: &mut O,
+        limit: f64,
+        inductions: &mut usize,
+    ) -> Result<f64> {
+        let noise = noise(oracle.shape());
+        while *inductions < MAX_INDUCTIONS {
+            let multiplier = self.chord.slope();
+            let most = oracle.maximise(multiplier, &mut self.trial);
+            *inductions += 1;
+            let Chord { below, above, .. } = &mut self.chord;
+            let height = |point: &P| point.reward() - multiplier * point.cost();
+            let size = |point: &P| point.reward().abs() + multiplier * point.cost().abs();
+            let highest_end = height(below).max(height(above));
+            let size_of_ends = size(below).max(size(above));
+            if most - highest_end <= noise * size_of_ends {
+                return Ok(multiplier);
+            }
+            oracle.locate(&mut self.trial);
+            let uncertain = noise * size(&self.trial).max(size_of_ends);
+            if height(&self.trial) - highest_end <= uncertain {
+                return Ok(multiplier);
+            }
+            // Where rounding has put the least cost above the limit, what costs less than that end
+            // belongs on its side too; on the other it would turn the chord around.
+            let end = if self.trial.cost() <= limit.max(below.cost()) {
+                below
+            } else {
+                above
+            };
+            std::mem::swap(&mut self.trial, end);
+        }
+        Err(Error::NumericalTrouble {
+            solver: "parametric",
+            status: format!("no end after {MAX_INDUCTIONS} inductions"),
+        })
+    }
+}
+
+/// The least attainable cost of a problem, and by how much rounding may have put it above the limit: a
+/// limit is attainable, as far as rounding lets anyone tell, if the least cost is at most limit + rounding.
+pub fn least_cost_and_rounding<O: Oracle>(oracle: &mut O, limit: f64) -> Result<(f64, f64)> {
+    let mut found = O::Point::for_shape(oracle.shape())?;
+    Ok(least_cost_with(oracle, limit, &mut found))
+}
+
+fn least_cost_with<O: Oracle>(oracle: &mut O, limit: f64, found: &mut O::Point) -> (f64, f64) {
+    oracle.extreme(Objective::LeastCostAlone, found);
+    let least_cost = found.cost();
+    (least_cost, cost_rounding(oracle, limit, found))
+}
+
+/// By how much rounding may have put the cost of a point above the limit. Where costs of both signs
+/// cancel, the cost itself says nothing about that; their absolute values do.
+fn cost_rounding<O: Oracle>(oracle: &mut O, limit: f64, point: &mut O::Point) -> f64 {
+    let magnitude = oracle.cost_magnitude(point);
+    let relative = FEASIBILITY_WIDTH * point.cost().abs().max(limit.abs());
+    relative.max(noise(oracle.shape()) * magnitude)
+}
+
+/// What rounding can make of a value of size 1 over the steps of an episode.
+fn noise(shape: Shape) -> f64 {
+    4.0 * f64::EPSILON * (shape.horizon() as f64 + 8.0)
+}
