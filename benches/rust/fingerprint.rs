@@ -8,8 +8,9 @@ mod cases;
 
 use bits::{Bits, indices, numbers, outcome_bits};
 use cases::{Problem, Visitor, sparse_kernel, terms};
+use optpess_core::confidence::CostRadius;
 use optpess_core::evaluate::{evaluate, mix_policies, occupancy, state_values};
-use optpess_core::learn::{CostRadius, Learner};
+use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::model::{Kernel, ObservationNoise};
 use optpess_core::plan::{
     Extended, KernelBox, PlanningProblem, backward_induction, frontier, solve_exactly,
@@ -45,7 +46,7 @@ struct Runs<'a> {
 }
 
 impl Visitor for Runs<'_> {
-    fn visit<L: Learner>(&mut self, name: &str, learner: &L) {
+    fn visit<L: Learner + Clone + Into<AnyLearner>>(&mut self, name: &str, learner: &L) {
         let mut parts = Vec::new();
         for (count, trace) in [(1, true), (1, false), (11, true), (11, false)] {
             let simulation = Simulation {
@@ -58,7 +59,13 @@ impl Visitor for Runs<'_> {
                 engine: EngineChoice::Auto,
             };
             let control = Control::default();
-            let outcomes = simulate(&self.problem.model, learner, 1.0, &simulation, &control);
+            let outcomes = simulate(
+                &self.problem.model,
+                &learner.clone().into(),
+                1.0,
+                &simulation,
+                &control,
+            );
             parts.extend(outcomes.expect("a run that ends").iter().map(outcome_bits));
         }
         print(&format!("{name} {}", self.suffix), &parts);

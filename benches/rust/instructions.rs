@@ -10,7 +10,7 @@ mod instances;
 use std::hint::black_box;
 
 use grid::{Case, Size};
-use optpess_core::learn::Learner;
+use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::run::{Control, EngineChoice, Simulation, simulate};
 
 /// Which algorithm, in which state.
@@ -108,7 +108,12 @@ const SPARSE: Option<Size> = Some(Size {
     successors: Some(4),
 });
 
-fn play<L: Learner>(case: &Case, learner: &L, replicates: u64, episodes: u64) {
+fn play<L: Learner + Clone + Into<AnyLearner>>(
+    case: &Case,
+    learner: &L,
+    replicates: u64,
+    episodes: u64,
+) {
     let simulation = Simulation {
         replicates: (0..replicates).collect(),
         seed: 1,
@@ -118,7 +123,13 @@ fn play<L: Learner>(case: &Case, learner: &L, replicates: u64, episodes: u64) {
         audit: false,
         engine: EngineChoice::Auto,
     };
-    let outcome = simulate(&case.model, learner, 0.0, &simulation, &Control::default());
+    let outcome = simulate(
+        &case.model,
+        &learner.clone().into(),
+        0.0,
+        &simulation,
+        &Control::default(),
+    );
     black_box(outcome.expect("a run that ends"));
 }
 

@@ -11,40 +11,30 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use grid::{Case, GRID};
-use optpess_core::learn::Learner;
+use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::record::Recorder;
-use optpess_core::run::{Control, run_episodes};
-use optpess_core::simulate::Streams;
+use optpess_core::run::{Control, EngineChoice, Replicate};
 
 /// Episodes before the first one that is timed: at most these, and at most so many multiply-adds.
 const WARM_UP: usize = 1000;
 const WARM_UP_WORK: usize = 500_000_000;
 
 /// The loop that `simulate` runs, as many episodes in a row as criterion asks for.
-fn measure<L: Learner>(
+fn measure(
     criterion: &mut Criterion,
     name: &str,
     case: &Case,
     warm_up: usize,
-    mut learner: L,
+    learner: impl Into<AnyLearner>,
 ) {
-    let model = &case.model;
-    let limit = learner.cost_limit();
-    let mut streams = Streams::new(0, 0);
-    let (control, mut recorder) = (Control::default(), Recorder::new(&[], 0.0, limit));
+    let (learner, control): (AnyLearner, _) = (learner.into(), Control::default());
+    let recorder = Recorder::new(&[], 0.0, learner.cost_limit(), 1);
+    let choice = EngineChoice::Packed;
+    let mut replicate =
+        Replicate::new(&case.model, learner, choice, (0, 0), recorder, &control).expect("it fits");
     let mut play = |episodes| {
         let start = Instant::now();
-        let (learner, streams, recorder) = (&mut learner, &mut streams, &mut recorder);
-        run_episodes(
-            model,
-            learner,
-            episodes,
-            streams,
-            recorder,
-            &mut (),
-            &control,
-        )
-        .expect("a run that ends");
+        replicate.play(episodes).expect("a run that ends");
         start.elapsed()
     };
     let mut warm = false;

@@ -30,7 +30,7 @@ fn episodes(case: &Case) -> Vec<Trajectory> {
     let environment = TabularEnvironment::new(&case.model).expect("it fits");
     let policy = MarkovPolicy::uniform(shape).expect("it fits");
     let mut streams = Streams::new(0, 0);
-    let mut seen = Trajectory::new(shape, 1).expect("it fits");
+    let mut seen = Trajectory::zeros(shape, 1).expect("it fits");
     let mut played = || {
         environment.rollout(&policy, &mut streams, &mut seen);
         seen.clone()
@@ -44,10 +44,10 @@ fn updates(criterion: &mut Criterion, case: &Case, played: &[Trajectory], learnt
     criterion.bench_function(&format!("update/{}", case.id), |bencher| {
         bencher.iter(|| {
             next = (next + 1) % EPISODES;
-            let counted = learnt.update(&played[next], |row| {
+            learnt.count(&played[next]).expect("it fits");
+            learnt.refresh_with(|row| {
                 black_box(row);
             });
-            counted.expect("it fits");
         });
     });
     let bonus = terms(ConfidenceRule::Theorem).bonus(case.model.shape());
@@ -63,8 +63,12 @@ fn updates(criterion: &mut Criterion, case: &Case, played: &[Trajectory], learnt
 /// Values and plans on the estimates.
 fn plans(criterion: &mut Criterion, case: &Case, learnt: &Estimates) {
     let (shape, kernel, initial) = (case.model.shape(), learnt.kernel(), case.model.initial());
-    let signal = |data: &[f64]| Signal::new("signal", shape, data.to_vec()).expect("finite");
-    let (reward, cost) = (signal(learnt.rewards()), signal(learnt.costs()));
+    let signal = |mean: &dyn Fn(usize) -> f64| {
+        let data = (0..shape.triples()).map(mean).collect();
+        Signal::new("signal", shape, data).expect("finite")
+    };
+    let reward = signal(&|row| learnt.mean_reward(row));
+    let cost = signal(&|row| learnt.mean_cost(row));
     let mut evaluator = Evaluator::new(shape).expect("it fits");
     criterion.bench_function(&format!("evaluation/{}", case.id), |bencher| {
         bencher.iter(|| evaluator.evaluate(black_box(&case.safe), &cost, kernel, initial));
@@ -122,8 +126,9 @@ fn loops(criterion: &mut Criterion) {
             let played = episodes(&case);
             let mut learnt = Estimates::new(case.model.shape()).expect("it fits");
             for seen in &played {
-                learnt.update(seen, |_| {}).expect("it fits");
+                learnt.count(seen).expect("it fits");
             }
+            learnt.refresh_with(|_| {});
             plans(criterion, &case, &learnt);
             updates(criterion, &case, &played, &mut learnt);
         }

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use optpess_core::confidence::{ConfidenceRule, LearningTerms, SafetyMargin};
+use optpess_core::confidence::{ConfidenceRule, CostRadius, LearningTerms, SafetyMargin};
 use optpess_core::evaluate::evaluate;
 use optpess_core::learn::peers::{
     AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp,
     OptPrimalDualCmdp, UnconstrainedOptimistic,
 };
-use optpess_core::learn::{CostRadius, Learner, OptPessLp, OptPessPrimalDual, SafeBaseline};
+use optpess_core::learn::{AnyLearner, Learner, OptPessLp, OptPessPrimalDual, SafeBaseline};
 use optpess_core::model::{
     ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, TransitionKernel,
     UnitSignal,
@@ -167,7 +167,7 @@ impl Problem {
 
 /// Something to be done with a learner, whichever it is.
 pub trait Visitor {
-    fn visit<L: Learner>(&mut self, name: &str, learner: &L);
+    fn visit<L: Learner + Clone + Into<AnyLearner>>(&mut self, name: &str, learner: &L);
 }
 
 /// K episodes, and a bonus that is a factor of the theorem's.

@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use optpess_core::certify::certify;
 use optpess_core::confidence::SafetyMargin;
 use optpess_core::error::{ArrayIndex, Error};
+use optpess_core::evaluate::Evaluator;
 use optpess_core::evaluate::{OccupancyMeasure, mix_policies};
 use optpess_core::model::{
     ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, TransitionKernel,
     UnitSignal,
 };
-use optpess_core::plan::{certified, problem_of, solve_exactly};
+use optpess_core::plan::{problem_of, solve_exactly};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::{MAX_TRIPLES, Shape};
 use optpess_core::table::{Signal, zeros};
@@ -48,7 +50,18 @@ fn uncertifiable() -> Error {
     let model = Parts::healthy().build().unwrap();
     let policy = MarkovPolicy::deterministic(shape(), &[0; 4]).unwrap();
     let (cost, kernel) = (&model.costs()[0], model.kernel());
-    certified(policy.clone(), &policy, cost, kernel, model.initial(), 0.25).unwrap_err()
+    let (mut evaluator, initial) = (Evaluator::new(shape()).unwrap(), model.initial());
+    let mut candidate = policy.clone();
+    certify(
+        &mut evaluator,
+        &mut candidate,
+        &policy,
+        cost,
+        kernel,
+        initial,
+        0.25,
+    )
+    .unwrap_err()
 }
 
 /// Bad inputs, each with its cause and its whole message.

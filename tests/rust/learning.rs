@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use optpess_core::confidence::{ConfidenceRule, LearningTerms, SafetyMargin};
 use optpess_core::error::Error;
-use optpess_core::learn::{Learner, OptPessLp, OptPessPrimalDual, PolicySource, SafeBaseline};
+use optpess_core::learn::{
+    AnyLearner, Learner, OptPessLp, OptPessPrimalDual, PolicySource, SafeBaseline,
+};
 use optpess_core::model::{
     ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, TransitionKernel,
     UnitSignal,
@@ -70,16 +72,13 @@ fn primal_dual(num_episodes: u64, factor: Option<f64>) -> OptPessPrimalDual {
 }
 
 fn episode() -> Trajectory {
-    Trajectory {
-        states: vec![0, 1],
-        actions: vec![0, 0],
-        rewards: vec![1.0, 0.0],
-        costs: vec![0.0, 1.0],
-    }
+    let shape = Shape::new(2, 2, 2).unwrap();
+    let (states, actions) = (vec![0, 1], vec![0, 0]);
+    Trajectory::checked(shape, states, actions, vec![1.0, 0.0], vec![0.0, 1.0]).unwrap()
 }
 
 /// The turns of one learner, to the end and one step further.
-fn take_turns<L: Learner>(mut learner: L) {
+fn take_turns<L: Learner + Clone + Into<AnyLearner>>(mut learner: L) {
     let out_of_turn = |called, expected| Err(Error::OutOfTurn { called, expected });
     for number in 0..2 {
         assert_eq!(
@@ -115,16 +114,16 @@ fn a_plan_from_outside_is_awaited_certified_and_deployed() {
         learner.observe(&episode()),
         Err(Error::OutOfTurn { .. })
     ));
-    let deployment = learner.deploy(policy(1)).unwrap();
+    let deployment = learner.deploy(&mut policy(1)).unwrap();
     assert_eq!(deployment.source, PolicySource::PessimisticSet);
     assert!(deployment.certificate.unwrap().slack() >= 0.0);
     assert!(matches!(
-        learner.deploy(policy(0)),
+        learner.deploy(&mut policy(0)),
         Err(Error::OutOfTurn { .. })
     ));
     learner.observe(&episode()).unwrap();
     assert!(matches!(
-        learner.deploy(policy(0)),
+        learner.deploy(&mut policy(0)),
         Err(Error::OutOfTurn { .. })
     ));
 }
@@ -132,11 +131,10 @@ fn a_plan_from_outside_is_awaited_certified_and_deployed() {
 #[test]
 fn a_plan_from_outside_that_costs_too_much_is_refused_and_another_may_follow() {
     let mut learner = optpess_lp(10, Some(1e-9));
-    let seen = |action, cost| Trajectory {
-        states: vec![0, 0],
-        actions: vec![action; 2],
-        rewards: vec![1.0; 2],
-        costs: vec![cost; 2],
+    let shape = learner.shape();
+    let seen = |action, cost| {
+        let (states, actions) = (vec![0, 0], vec![action; 2]);
+        Trajectory::checked(shape, states, actions, vec![1.0; 2], vec![cost; 2]).unwrap()
     };
     for (action, cost) in [(0, 0.0), (1, 1.0)] {
         learner.next_policy().unwrap();
@@ -146,10 +144,10 @@ fn a_plan_from_outside_that_costs_too_much_is_refused_and_another_may_follow() {
     let policy = |action| MarkovPolicy::deterministic(shape, &[action; 4]).unwrap();
     assert_eq!(learner.assess().unwrap(), None);
     assert!(matches!(
-        learner.deploy(policy(1)),
+        learner.deploy(&mut policy(1)),
         Err(Error::CertificateFailed { .. })
     ));
-    let deployment = learner.deploy(policy(0)).unwrap();
+    let deployment = learner.deploy(&mut policy(0)).unwrap();
     assert!(deployment.certificate.unwrap().slack() >= 0.0);
     assert_eq!(learner.policy(), &policy(0));
 }
@@ -172,7 +170,13 @@ fn a_run_that_is_told_to_stop_says_so() {
     let control = Control::default();
     control.stop.store(true, Ordering::Relaxed);
     let asked = simulation(100, vec![0, 1]);
-    let stopped = simulate(&model, &primal_dual(100, None), 0.0, &asked, &control);
+    let stopped = simulate(
+        &model,
+        &primal_dual(100, None).clone().into(),
+        0.0,
+        &asked,
+        &control,
+    );
     assert_eq!(stopped.unwrap_err(), Error::Interrupted);
 }
 
@@ -183,15 +187,28 @@ fn the_cause_of_a_failed_replicate_is_told_not_its_echo() {
     let mut learner = primal_dual(100, None);
     learner.next_policy().unwrap();
     let asked = simulation(100, (0..8).collect());
-    let failed = simulate(&model, &learner, 0.0, &asked, &Control::default());
+    let failed = simulate(
+        &model,
+        &learner.clone().into(),
+        0.0,
+        &asked,
+        &Control::default(),
+    );
     assert!(matches!(failed.unwrap_err(), Error::OutOfTurn { .. }));
 }
 
-fn pinned<L: Learner>(learner: &L) -> Outcome {
+fn pinned<L: Learner + Clone + Into<AnyLearner>>(learner: &L) -> Outcome {
     let (instance, model) = pair();
     let asked = simulation(50, vec![0]);
     let optimum = instance.constrained.value;
-    let mut outcomes = simulate(&model, learner, optimum, &asked, &Control::default()).unwrap();
+    let mut outcomes = simulate(
+        &model,
+        &learner.clone().into(),
+        optimum,
+        &asked,
+        &Control::default(),
+    )
+    .unwrap();
     outcomes.remove(0)
 }
 

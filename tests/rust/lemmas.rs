@@ -80,7 +80,7 @@ impl World {
         let first = self.terms().bonus(self.shape).at(0);
         let mut signal = PessimisticCost::new(self.shape, first).unwrap();
         self.biased(&self.estimate.costs, |h, pair, mean, bonus| {
-            signal.update(h, pair, mean, bonus);
+            signal.set(h, pair, mean, bonus);
         });
         signal
     }
@@ -90,7 +90,7 @@ impl World {
         let first = self.terms().bonus(self.shape).at(0);
         let mut signal = OptimisticCost::new(self.shape, first).unwrap();
         self.biased(&self.estimate.costs, |h, pair, mean, bonus| {
-            signal.update(h, pair, mean, bonus);
+            signal.set(h, pair, mean, bonus);
         });
         signal
     }
@@ -104,7 +104,7 @@ impl World {
         }
         .unwrap();
         self.biased(&self.estimate.rewards, |h, pair, mean, bonus| {
-            signal.update(h, pair, mean, bonus);
+            signal.set(h, pair, mean, bonus);
         });
         signal
     }
@@ -112,7 +112,10 @@ impl World {
     /// beta of every pair.
     fn radii(&self) -> Vec<f64> {
         let log = log_factor(self.shape, self.num_episodes, self.delta);
-        let radii = self.visits.iter().map(|&n| confidence_radius(n, log));
+        let radii = self
+            .visits
+            .iter()
+            .map(|&n| confidence_radius(f64::from(n), log));
         radii.collect()
     }
 }
@@ -196,7 +199,7 @@ fn inside(
         if count == 0 {
             continue;
         }
-        let radius = confidence_radius(count, log);
+        let radius = confidence_radius(f64::from(count), log);
         estimate.rewards[row] = truth.rewards[row] + directions.0 * radius;
         estimate.costs[row] = truth.costs[row] + directions.1 * radius;
         let places = row * states..(row + 1) * states;

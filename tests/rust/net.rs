@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use optpess_core::confidence::{ConfidenceRule, LearningTerms};
+use optpess_core::confidence::{ConfidenceRule, CostRadius, LearningTerms};
 use optpess_core::error::Error;
-use optpess_core::learn::{CostRadius, Learner};
+use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::model::ObservationNoise;
 use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, simulate};
 use optpess_core::vectorised::{InstructionSet, available, force};
@@ -48,10 +48,14 @@ fn assert_same_bits(what: &str, found: &[Bits], expected: &[Bits]) {
     }
 }
 
-fn run<L: Learner>(problem: &Problem, learner: &L, simulation: &Simulation) -> Vec<Outcome> {
+fn run<L: Learner + Clone + Into<AnyLearner>>(
+    problem: &Problem,
+    learner: &L,
+    simulation: &Simulation,
+) -> Vec<Outcome> {
     simulate(
         &problem.model,
-        learner,
+        &learner.clone().into(),
         1.0,
         simulation,
         &Control::default(),
@@ -69,7 +73,7 @@ struct AllEngines<'a> {
 }
 
 impl Visitor for AllEngines<'_> {
-    fn visit<L: Learner>(&mut self, name: &str, learner: &L) {
+    fn visit<L: Learner + Clone + Into<AnyLearner>>(&mut self, name: &str, learner: &L) {
         let simulation = |engine, replicates: std::ops::Range<u64>, trace| Simulation {
             replicates: replicates.collect(),
             seed: 5,
@@ -202,7 +206,7 @@ fn two_hundred_thousand_episodes_at_the_theorems_constants_are_those_of_the_audi
 }
 
 /// Every engine against the audited run; how long the learner stayed on pi0.
-fn compare_audited<L: Learner>(problem: &Problem, learner: &L) -> u64 {
+fn compare_audited<L: Learner + Clone + Into<AnyLearner>>(problem: &Problem, learner: &L) -> u64 {
     let mut waited = 0;
     let mut bits = |engine, audit, trace| {
         let asked = Simulation {
@@ -243,7 +247,7 @@ pub fn refused_batch() -> Error {
     )
 }
 
-fn refusal<L: Learner>(
+fn refusal<L: Learner + Clone + Into<AnyLearner>>(
     problem: &Problem,
     learner: &L,
     engine: EngineChoice,
@@ -259,7 +263,14 @@ fn refusal<L: Learner>(
         engine,
     };
     let control = Control::default();
-    simulate(&problem.model, learner, 1.0, &asked, &control).unwrap_err()
+    simulate(
+        &problem.model,
+        &learner.clone().into(),
+        1.0,
+        &asked,
+        &control,
+    )
+    .unwrap_err()
 }
 
 #[test]

@@ -3,15 +3,12 @@
 //! Own counts, every signal made anew at every episode, P-hat copied into a checked kernel, draws that
 //! scan a row.
 
+use optpess_core::certify::certify;
 use optpess_core::confidence::LearningTerms;
-use optpess_core::confidence::constants::{
-    constraint_tightening, primal_scaling, reward_bonus_factor, tightening_delta,
-};
-use optpess_core::evaluate::evaluate;
+use optpess_core::confidence::constants::{Schedule, reward_bonus_factor};
+use optpess_core::evaluate::{Evaluator, evaluate};
 use optpess_core::model::{ConstrainedMdp, Kernel, ObservationNoise, Slices};
-use optpess_core::plan::{
-    ChordSearch, PlainOracle, PlanningProblem, backward_induction, certified,
-};
+use optpess_core::plan::{ChordSearch, PlainOracle, PlanningProblem, backward_induction};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::Trace;
 use optpess_core::shape::Shape;
@@ -213,8 +210,18 @@ fn lp_policy(
     let mut oracle = PlainOracle::new(&tradeoff).unwrap();
     let found = search.best_within(&mut oracle, limit, &problem.safe, &mut mixed);
     found.unwrap();
-    let checked = certified(mixed, &problem.safe, &cost, &kernel, initial, limit);
-    (checked.unwrap().0, false)
+    let (mut evaluator, safe) = (Evaluator::new(shape).unwrap(), &problem.safe);
+    certify(
+        &mut evaluator,
+        &mut mixed,
+        safe,
+        &cost,
+        &kernel,
+        initial,
+        limit,
+    )
+    .unwrap();
+    (mixed, false)
 }
 
 /// The policy of episode k of Algorithm 2, and the next multiplier.
@@ -228,15 +235,15 @@ fn primal_dual_policy(
     let (shape, initial, margin) = (counts.shape, problem.model.initial(), &problem.margin);
     let (reward, cost) = (counts.signal(0, terms, 1.0), counts.signal(1, terms, -1.0));
     let kernel = counts.kernel();
-    let price = multiplier / primal_scaling(k, shape, margin);
+    let schedule = Schedule::new(shape, margin, terms.failure_probability());
+    let price = multiplier / schedule.scaling(k);
     let priced = reward.data().iter().zip(cost.data());
     let priced = priced.map(|(gain, loss)| gain - price * loss).collect();
     let priced = Signal::new("priced", shape, priced).unwrap();
     let plan = backward_induction(shape, &priced, &kernel).unwrap();
     let policy = plan.policy().unwrap();
     let truncated = evaluate(&policy, &cost, &kernel, initial).unwrap().max(0.0);
-    let delta = tightening_delta(shape, terms.failure_probability());
-    let epsilon = constraint_tightening(k, shape, delta);
+    let epsilon = schedule.tightening(k);
     let next = (multiplier + truncated + epsilon - margin.cost_limit()).max(0.0);
     (policy, next)
 }

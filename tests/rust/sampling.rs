@@ -80,7 +80,7 @@ fn each_episode(
 ) {
     let environment = TabularEnvironment::new(model).unwrap();
     let mut streams = Streams::new(seed, 0);
-    let mut seen = Trajectory::new(model.shape(), COSTS).unwrap();
+    let mut seen = Trajectory::zeros(model.shape(), COSTS).unwrap();
     let policy = policy();
     for _ in 0..episodes {
         environment.rollout(&policy, &mut streams, &mut seen);
@@ -97,8 +97,8 @@ fn signals(model: &ConstrainedMdp) -> Vec<&Signal> {
 
 /// The observations that belong to [`signals`].
 fn observations(seen: &Trajectory) -> Vec<&[f64]> {
-    std::iter::once(&seen.rewards[..])
-        .chain(seen.costs.chunks_exact(HORIZON))
+    std::iter::once(&seen.rewards()[..])
+        .chain(seen.costs().chunks_exact(HORIZON))
         .collect()
 }
 
@@ -186,7 +186,7 @@ fn residuals(noise: ObservationNoise, seed: u64, of: impl Fn(f64) -> f64) -> [f6
     each_episode(&model, seed, EPISODES, |seen| {
         for (which, observed) in observations(seen).into_iter().enumerate() {
             for (step, &value) in observed.iter().enumerate() {
-                let pair = shape.pair(seen.states[step] as usize, seen.actions[step] as usize);
+                let pair = shape.pair(seen.states()[step] as usize, seen.actions()[step] as usize);
                 sums[which] += of(value - means[which].at(step, pair));
             }
         }
@@ -208,13 +208,13 @@ fn states_and_actions_are_drawn_with_their_probabilities() {
     let mut choices = vec![0_u32; shape.triples()];
     let mut moves = vec![0_u32; shape.triples() * STATES];
     each_episode(&model, 31, EPISODES, |seen| {
-        starts[seen.states[0] as usize] += 1;
+        starts[seen.states()[0] as usize] += 1;
         for step in 0..HORIZON {
-            let pair = shape.pair(seen.states[step] as usize, seen.actions[step] as usize);
+            let pair = shape.pair(seen.states()[step] as usize, seen.actions()[step] as usize);
             let triple = step * shape.pairs() + pair;
             choices[triple] += 1;
             if step + 1 < HORIZON {
-                moves[triple * STATES + seen.states[step + 1] as usize] += 1;
+                moves[triple * STATES + seen.states()[step + 1] as usize] += 1;
             }
         }
     });
@@ -255,7 +255,7 @@ fn another_noise_does_not_reshuffle_states_and_actions() {
     let paths = |noise| {
         let mut paths = Vec::new();
         each_episode(&model(noise), 41, 200, |seen| {
-            paths.push((seen.states.clone(), seen.actions.clone()));
+            paths.push((seen.states().to_vec(), seen.actions().to_vec()));
         });
         paths
     };
@@ -272,8 +272,8 @@ fn the_episodes_of_a_seed_never_change() {
     let mut paths = Vec::new();
     let mut coins = Vec::new();
     each_episode(&model(ObservationNoise::Bernoulli), 2021, 4, |seen| {
-        paths.push((seen.states.clone(), seen.actions.clone()));
-        coins.push((seen.rewards.clone(), seen.costs.clone()));
+        paths.push((seen.states().to_vec(), seen.actions().to_vec()));
+        coins.push((seen.rewards().to_vec(), seen.costs().to_vec()));
     });
     assert_eq!(format!("{paths:?}"), PINNED_PATHS);
     assert_eq!(format!("{coins:?}"), PINNED_COINS);
@@ -281,14 +281,14 @@ fn the_episodes_of_a_seed_never_change() {
     let uniform = ObservationNoise::uniform(0.5).unwrap();
     let mut rewards: Vec<f64> = Vec::new();
     each_episode(&model(uniform), 2021, 2, |seen| {
-        rewards.extend(&seen.rewards);
+        rewards.extend(seen.rewards());
     });
     assert_eq!(format!("{rewards:?}"), PINNED_UNIFORM);
     // Normal noise goes through the platform's logarithm now and then: the last bit may differ.
     let normal = ObservationNoise::gaussian(0.5).unwrap();
     let mut rewards: Vec<f64> = Vec::new();
     each_episode(&model(normal), 2021, 2, |seen| {
-        rewards.extend(&seen.rewards);
+        rewards.extend(seen.rewards());
     });
     assert_eq!(rewards.len(), PINNED_NORMAL.len());
     for (found, pinned) in rewards.iter().zip(PINNED_NORMAL) {

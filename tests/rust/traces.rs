@@ -1,7 +1,7 @@
 //! The simulation loop against the plain one of `plain`, to the last bit: whatever the core leaves out,
 //! keeps or reorders for speed must not show in what is played, seen or recorded.
 
-use optpess_core::learn::{Learner, OptPessPrimalDual};
+use optpess_core::learn::{AnyLearner, Learner, OptPessPrimalDual};
 use optpess_core::model::ObservationNoise;
 use optpess_core::plan::ChordSearch;
 use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, Trace, simulate};
@@ -29,7 +29,7 @@ pub fn golden(name: &str, noise: ObservationNoise) -> Vec<Problem> {
         .collect()
 }
 
-fn one_replicate<L: Learner>(learner: &L, seed: u64) -> Simulation {
+fn one_replicate<L: Learner + Clone + Into<AnyLearner>>(learner: &L, seed: u64) -> Simulation {
     Simulation {
         replicates: vec![0],
         seed,
@@ -41,10 +41,20 @@ fn one_replicate<L: Learner>(learner: &L, seed: u64) -> Simulation {
     }
 }
 
-fn core_run<L: Learner>(problem: &Problem, learner: &L, seed: u64) -> Outcome {
+fn core_run<L: Learner + Clone + Into<AnyLearner>>(
+    problem: &Problem,
+    learner: &L,
+    seed: u64,
+) -> Outcome {
     let simulation = one_replicate(learner, seed);
     let control = Control::default();
-    let outcomes = simulate(&problem.model, learner, 1.0, &simulation, &control);
+    let outcomes = simulate(
+        &problem.model,
+        &learner.clone().into(),
+        1.0,
+        &simulation,
+        &control,
+    );
     outcomes.unwrap().remove(0)
 }
 
@@ -159,7 +169,14 @@ fn replicates_of_tiny_problems_are_those_of_the_learner_alone_and_side_by_side()
                 ..one_replicate(learner, 9)
             };
             let control = Control::default();
-            let outcomes = simulate(&problem.model, learner, 1.0, &simulation, &control).unwrap();
+            let outcomes = simulate(
+                &problem.model,
+                &learner.clone().into(),
+                1.0,
+                &simulation,
+                &control,
+            )
+            .unwrap();
             let records = outcomes.into_iter().map(|outcome| outcome.record);
             records.collect::<Vec<_>>()
         };
@@ -188,7 +205,7 @@ fn play_a_little(problem: &Problem, learner: &mut OptPessPrimalDual) {
     let model = &problem.model;
     let environment = TabularEnvironment::new(model).unwrap();
     let mut streams = Streams::new(3, 0);
-    let mut seen = Trajectory::new(model.shape(), 1).unwrap();
+    let mut seen = Trajectory::zeros(model.shape(), 1).unwrap();
     for _ in 0..50 {
         learner.next_policy().unwrap();
         environment.rollout(learner.policy(), &mut streams, &mut seen);
@@ -215,7 +232,13 @@ fn a_gate_that_is_watched_opens_when_one_that_is_looked_at_opens() {
                         ..one_replicate(&learner, seed)
                     };
                     let control = Control::default();
-                    let outcomes = simulate(&problem.model, &learner, 1.0, &simulation, &control);
+                    let outcomes = simulate(
+                        &problem.model,
+                        &learner.clone().into(),
+                        1.0,
+                        &simulation,
+                        &control,
+                    );
                     outcomes.unwrap().remove(0)
                 };
                 let (watched, looked_at) = (run(false), run(true));

@@ -40,13 +40,16 @@
 //! # Ok::<(), optpess_core::error::Error>(())
 //! ```
 
+pub mod certify;
 pub mod confidence;
+pub mod control;
 pub mod error;
 pub mod estimate;
 pub mod evaluate;
-mod lanes;
+pub mod fast;
 pub mod learn;
 pub mod model;
+pub mod number;
 pub mod plan;
 pub mod policy;
 pub mod record;

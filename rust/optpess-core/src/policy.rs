@@ -225,23 +225,18 @@ impl MarkovPolicy {
     }
 }
 
-/// A deterministic policy as one action for each (step, state), and where it differs from the one of the
-/// episode before.
+/// A deterministic policy as one action for each (step, state).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ActionTable<'a> {
     data: &'a [u32], // [H, stride]
     stride: usize,
-    changed: &'a [[u32; 2]],
 }
 
 impl<'a> ActionTable<'a> {
-    /// Actions of steps that are `stride` numbers apart, and each (step, state) that changed.
-    pub(crate) fn new(data: &'a [u32], stride: usize, changed: &'a [[u32; 2]]) -> Self {
-        Self {
-            data,
-            stride,
-            changed,
-        }
+    /// Actions of steps that are `stride` numbers apart.
+    #[inline(always)]
+    pub(crate) fn new(data: &'a [u32], stride: usize) -> Self {
+        Self { data, stride }
     }
 
     /// The action at (step, state).
@@ -250,13 +245,26 @@ impl<'a> ActionTable<'a> {
     pub fn at(&self, step: usize, state: usize) -> usize {
         self.data[step * self.stride + state] as usize
     }
+}
 
-    /// The (step, state) at which the action is another one than in the episode before.
-    #[inline(always)]
-    pub fn changed(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let places = self.changed.iter();
-        places.map(|&[step, state]| (step as usize, state as usize))
-    }
+/// What an episode plays.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Played<'a> {
+    /// A policy that may draw its actions.
+    Policy(&'a MarkovPolicy),
+    /// One action for each (step, state).
+    Actions(ActionTable<'a>),
+}
+
+/// How what is played differs from what was played in the episode before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Changes<'a> {
+    /// It is the same.
+    Nothing,
+    /// It may be anything.
+    Everything,
+    /// It is an action table that differs at these (step, state) alone.
+    These(&'a [[u32; 2]]),
 }
 
 #[cfg(test)]

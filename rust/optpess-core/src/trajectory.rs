@@ -1,58 +1,140 @@
-//! Owns the plain observations of one episode. Refuses to know who made them.
+//! One episode: states, actions, rewards and costs of every step.
 
-use crate::error::Result;
-use crate::lanes::Lane;
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::shape::Shape;
 use crate::table::zeros;
 
-/// What was seen in one episode; re-used from episode to episode.
+/// One episode of a problem of this shape: indices are in range and numbers finite. A value that exists is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
-    /// S_h, `[H]`.
-    pub states: Vec<u32>,
-    /// A_h, `[H]`.
-    pub actions: Vec<u32>,
-    /// R_h, observed rewards, `[H]`.
-    pub rewards: Vec<f64>,
-    /// C_h, observed costs, `[M, H]`.
-    pub costs: Vec<f64>,
+    shape: Shape,
+    states: Vec<u32>,  // [H]
+    actions: Vec<u32>, // [H]
+    rewards: Vec<f64>, // [H]
+    costs: Vec<f64>,   // [M, H]
 }
 
 impl Trajectory {
-    /// Room for one episode of a problem with this shape and number of costs.
-    pub fn new(shape: Shape, num_constraints: usize) -> Result<Self> {
+    /// An episode with one cost. Refuses arrays of another length than H, states and actions that do not exist, and
+    /// numbers that are not finite.
+    pub fn checked(
+        shape: Shape,
+        states: Vec<u32>,
+        actions: Vec<u32>,
+        rewards: Vec<f64>,
+        costs: Vec<f64>,
+    ) -> Result<Self> {
+        let horizon = shape.horizon();
+        let lengths = [
+            ("states", states.len()),
+            ("actions", actions.len()),
+            ("rewards", rewards.len()),
+            ("costs", costs.len()),
+        ];
+        for (array, found) in lengths {
+            if found != horizon {
+                return Err(Error::ShapeMismatch {
+                    array,
+                    axes: "[H]",
+                    expected: vec![horizon],
+                    found: vec![found],
+                });
+            }
+        }
+        let indices = [
+            ("states", &states, shape.num_states()),
+            ("actions", &actions, shape.num_actions()),
+        ];
+        for (array, values, count) in indices {
+            if let Some(step) = values.iter().position(|&value| value as usize >= count) {
+                return Err(Error::OutOfRange {
+                    place: ArrayIndex::new(array, &[step]),
+                    found: f64::from(values[step]),
+                    allowed: Interval::closed(0.0, (count - 1) as f64),
+                });
+            }
+        }
+        for (array, values) in [("rewards", &rewards), ("costs", &costs)] {
+            if let Some(step) = values.iter().position(|value| !value.is_finite()) {
+                return Err(Error::NotFinite {
+                    place: ArrayIndex::new(array, &[step]),
+                    found: values[step],
+                });
+            }
+        }
+        Ok(Self {
+            shape,
+            states,
+            actions,
+            rewards,
+            costs,
+        })
+    }
+
+    /// An episode in state 0 with action 0 throughout: room for the simulator, which overwrites it.
+    pub fn zeros(shape: Shape, num_constraints: usize) -> Result<Self> {
         let horizon = shape.horizon();
         Ok(Self {
+            shape,
             states: zeros("states [H]", horizon)?,
             actions: zeros("actions [H]", horizon)?,
             rewards: zeros("rewards [H]", horizon)?,
             costs: zeros("costs [M, H]", num_constraints * horizon)?,
         })
     }
-}
 
-/// What was seen in one episode of one replicate or of several side by side, of a problem with one cost.
-#[derive(Debug, Clone)]
-pub(crate) struct BatchTrajectory<V: Lane> {
-    /// S_h, `[H]`.
-    pub(crate) states: Vec<V::Indices>,
-    /// (S_h, A_h) as an index within the step, `[H]`.
-    pub(crate) pairs: Vec<V::Indices>,
-    /// R_h, `[H]`.
-    pub(crate) rewards: Vec<V>,
-    /// C_h, `[H]`.
-    pub(crate) costs: Vec<V>,
-}
-
-impl<V: Lane> BatchTrajectory<V> {
-    /// Room for one episode of a problem with this shape.
-    pub(crate) fn new(shape: Shape) -> Result<Self> {
-        let horizon = shape.horizon();
-        Ok(Self {
-            states: zeros("states [H]", horizon)?,
-            pairs: zeros("pairs [H]", horizon)?,
-            rewards: zeros("rewards [H]", horizon)?,
-            costs: zeros("costs [H]", horizon)?,
-        })
+    /// H, |S|, |A| of the problem.
+    #[must_use]
+    #[inline(always)]
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
+
+    /// S_h, `[H]`.
+    #[must_use]
+    #[inline(always)]
+    pub fn states(&self) -> &[u32] {
+        &self.states
+    }
+
+    /// A_h, `[H]`.
+    #[must_use]
+    #[inline(always)]
+    pub fn actions(&self) -> &[u32] {
+        &self.actions
+    }
+
+    /// R_h, observed rewards, `[H]`.
+    #[must_use]
+    #[inline(always)]
+    pub fn rewards(&self) -> &[f64] {
+        &self.rewards
+    }
+
+    /// C_h, observed costs, `[M, H]`.
+    #[must_use]
+    #[inline(always)]
+    pub fn costs(&self) -> &[f64] {
+        &self.costs
+    }
+
+    /// The four arrays, for the simulator to write valid steps into.
+    #[inline(always)]
+    pub(crate) fn parts_mut(&mut self) -> TrajectoryParts<'_> {
+        TrajectoryParts {
+            states: &mut self.states,
+            actions: &mut self.actions,
+            rewards: &mut self.rewards,
+            costs: &mut self.costs,
+        }
+    }
+}
+
+/// The arrays of a [`Trajectory`], to be written. Whoever writes keeps the indices in range and the numbers finite.
+#[derive(Debug)]
+pub(crate) struct TrajectoryParts<'a> {
+    pub(crate) states: &'a mut [u32],
+    pub(crate) actions: &'a mut [u32],
+    pub(crate) rewards: &'a mut [f64],
+    pub(crate) costs: &'a mut [f64],
 }

@@ -328,6 +328,29 @@ pub(crate) fn sum_and_signs(x: &[f64]) -> (f64, bool) {
     (sum, signs >> 63 == 0)
 }
 
+/// Runs `$body` with the constant `$N` set to `$number` where that is small, else to 0; with `if`, only where that is
+/// worth compiling it so often.
+macro_rules! with_small_constant {
+    (if $worth:expr, $number:expr, $N:ident => $body:expr) => {
+        if $worth {
+            with_small_constant!($number, $N => $body)
+        } else {
+            const $N: usize = 0;
+            $body
+        }
+    };
+    ($number:expr, $N:ident => $body:expr) => {
+        with_small_constant!(@arms $number, $N => $body; 1 2 3 4 5 6 7 8 9 10 11 12 16 20)
+    };
+    (@arms $number:expr, $N:ident => $body:expr; $($small:literal)*) => {
+        match $number {
+            $($small => { const $N: usize = $small; $body })*
+            _ => { const $N: usize = 0; $body }
+        }
+    };
+}
+pub(crate) use with_small_constant;
+
 #[cfg(test)]
 mod tests {
     use std::sync::{Mutex, PoisonError};

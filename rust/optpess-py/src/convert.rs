@@ -292,11 +292,11 @@ pub fn shape_of(input: &Input<'_>) -> PyResult<Shape> {
         return Err(input.wrong_rank("[H, S, A]"));
     };
     input.check_no_empty_axis()?;
-    core(Shape::new(horizon, num_states, num_actions))
+    to_py(Shape::new(horizon, num_states, num_actions))
 }
 
 /// A core result as a Python one, for cheap calls made with the interpreter held.
-pub fn core<T>(result: Result<T>) -> PyResult<T> {
+pub fn to_py<T>(result: Result<T>) -> PyResult<T> {
     result.map_err(|error| to_python(&error))
 }
 

@@ -9,8 +9,8 @@ use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 use pyo3::prelude::*;
 
-use crate::convert::{Input, array_out, core, shape_of};
-use crate::doorway;
+use crate::call;
+use crate::convert::{Input, array_out, shape_of, to_py};
 use crate::error::{to_python, unknown_choice};
 use crate::transitions::kernel_of_shape;
 
@@ -20,7 +20,7 @@ type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 pub fn policy_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<MarkovPolicy> {
     let input = Input::new(name, object)?;
     let shape = shape_of(&input)?;
-    core(MarkovPolicy::new(name, shape, input.floats()?))
+    to_py(MarkovPolicy::new(name, shape, input.floats()?))
 }
 
 /// A signal `[H, S, A]`, or `[S, A]` if it is the same at every step.
@@ -30,12 +30,12 @@ pub fn signal_in(name: &'static str, object: &Bound<'_, PyAny>, shape: Shape) ->
     let axes = "[H, S, A] or, if stationary, [S, A]";
     if input.shape().len() == 2 {
         let input = input.with_shape(&[states, actions], axes)?;
-        core(Signal::stationary(name, shape, input.floats()?))
+        to_py(Signal::stationary(name, shape, input.floats()?))
     } else {
         let input = input.with_shape(&[horizon, states, actions], axes)?;
         match input.repeated_entry()? {
-            Some(entry) => core(Signal::stationary(name, shape, entry.floats()?)),
-            None => core(Signal::new(name, shape, input.floats()?)),
+            Some(entry) => to_py(Signal::stationary(name, shape, entry.floats()?)),
+            None => to_py(Signal::new(name, shape, input.floats()?)),
         }
     }
 }
@@ -43,7 +43,7 @@ pub fn signal_in(name: &'static str, object: &Bound<'_, PyAny>, shape: Shape) ->
 /// A distribution of the first state, `[S]`.
 pub fn initial_in(object: &Bound<'_, PyAny>, num_states: usize) -> PyResult<InitialDistribution> {
     let input = Input::new("initial", object)?.with_shape(&[num_states], "[S]")?;
-    core(InitialDistribution::new(num_states, input.floats()?))
+    to_py(InitialDistribution::new(num_states, input.floats()?))
 }
 
 /// V_1(mu; g, P): the expected sum of a signal over an episode, exactly.
@@ -73,7 +73,7 @@ pub fn evaluate(
     let signal = signal_in("signal", signal, shape)?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    doorway::run(py, || exact::evaluate(&policy, &signal, &*kernel, &initial))
+    call::run(py, || exact::evaluate(&policy, &signal, &*kernel, &initial))
 }
 
 /// V_h(s; g, P) for every step and state, as an array ``[H + 1, S]`` whose last row is zero.
@@ -98,7 +98,7 @@ pub fn state_values<'py>(
     let shape = policy.shape();
     let signal = signal_in("signal", signal, shape)?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    let values = doorway::run(py, || exact::state_values(&policy, &signal, &*kernel))?;
+    let values = call::run(py, || exact::state_values(&policy, &signal, &*kernel))?;
     array_out(
         py,
         values.into_data(),
@@ -126,7 +126,7 @@ pub fn occupancy<'py>(
     let shape = policy.shape();
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    let visits = doorway::run(py, || exact::occupancy(&policy, &*kernel, &initial))?;
+    let visits = call::run(py, || exact::occupancy(&policy, &*kernel, &initial))?;
     array_out(py, visits.into_data(), &shape.sizes())
 }
 
@@ -148,7 +148,7 @@ pub fn policy_from_occupancy<'py>(
     let otherwise =
         Input::new("completion", completion)?.with_shape(&shape.sizes(), "[H, S, A]")?;
     let (masses, otherwise) = (input.floats()?, otherwise.floats()?);
-    let policy = doorway::run(py, || {
+    let policy = call::run(py, || {
         let completion = MarkovPolicy::new("completion", shape, otherwise)?;
         exact::OccupancyMeasure::new("occupancy", shape, masses)?.induced_policy(&completion)
     })?;
@@ -186,7 +186,7 @@ pub fn mix_policies<'py>(
         let expected = given.first().map_or(shape, MarkovPolicy::shape);
         let input = input.with_shape(&expected.sizes(), "[H, S, A]")?;
         let data = input.floats()?;
-        given.push(core(MarkovPolicy::labelled(
+        given.push(to_py(MarkovPolicy::labelled(
             "policies",
             &[index],
             shape,
@@ -202,7 +202,7 @@ pub fn mix_policies<'py>(
         .floats()?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    let mixed = doorway::run(py, || {
+    let mixed = call::run(py, || {
         exact::mix_policies(&given, &weights, &*kernel, &initial)
     })?;
     array_out(py, mixed.into_data(), &shape.sizes())
@@ -255,7 +255,7 @@ pub fn value_difference(
     let (signal, signal2) = (signal_in("g", g, shape)?, signal_in("g2", g2, shape)?);
     let initial = initial_in(initial, shape.num_states())?;
     let (kernel, kernel2) = (kernel_of_shape(P, shape)?, kernel_of_shape(P2, shape)?);
-    doorway::run(py, || {
+    call::run(py, || {
         let (first, second) = ((&signal, &*kernel), (&signal2, &*kernel2));
         exact::value_difference(&policy, first, second, &initial, expectation)
     })

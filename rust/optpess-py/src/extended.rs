@@ -6,8 +6,8 @@ use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{Input, array_out, core, shape_of};
-use crate::doorway;
+use crate::call;
+use crate::convert::{Input, array_out, shape_of, to_py};
 use crate::evaluate::{initial_in, signal_in};
 
 type Greedy<'py> = (
@@ -31,7 +31,7 @@ fn kernels_in(
     };
     let centre = floats("transitions", transitions)?;
     let radius = floats("radius", radius)?;
-    core(planner::KernelBox::around(shape, &centre, &radius))
+    to_py(planner::KernelBox::around(shape, &centre, &radius))
 }
 
 /// The best policy for one signal on the best plausible kernel: ``(policy [H, S, A], rows [H - 1, S, S],
@@ -63,7 +63,7 @@ pub fn extended_induction<'py>(
     let shape = shape_of(&Input::new("signal", signal)?)?;
     let signal = signal_in("signal", signal, shape)?;
     let kernels = kernels_in(transitions, radius, shape)?;
-    let (policy, rows, values) = doorway::run(py, || {
+    let (policy, rows, values) = call::run(py, || {
         let mut work = planner::ExtendedWork::new(shape)?;
         let mut found = planner::ExtendedVertex::for_shape(shape)?;
         planner::extended_induction(&signal, &kernels, &mut work, &mut found);
@@ -94,7 +94,7 @@ pub fn solve_extended<'py>(
     let cost = signal_in("cost", cost, shape)?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernels = kernels_in(transitions, radius, shape)?;
-    let plan = doorway::run(py, || {
+    let plan = call::run(py, || {
         let problem = planner::Extended {
             reward: &reward,
             cost: &cost,

@@ -2,23 +2,30 @@
 
 use numpy::PyArrayDyn;
 use optpess_core::confidence::{
-    ConfidenceRule, Guarantee, LearningTerms, MAX_EPISODES, SafetyMargin,
+    ConfidenceRule, CostRadius, Guarantee, LearningTerms, MAX_EPISODES, SafetyMargin,
 };
 use optpess_core::error::{ArrayIndex, Error, Interval};
-use optpess_core::learn::{CostRadius, Deployment, Learner as Verbs, OptPessLp, SafeBaseline};
+use optpess_core::learn::peers::{
+    AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp,
+    OptPrimalDualCmdp, UnconstrainedOptimistic,
+};
+use optpess_core::learn::{
+    AnyLearner, Deployment, Learner as Verbs, OptPessLp, OptPessPrimalDual, SafeBaseline,
+};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::gate_forecast;
+use optpess_core::shape::Shape;
 use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::any_learner::{AnyLearner, either};
-use crate::convert::{Input, array_out, core, count_up_to};
-use crate::doorway;
+use crate::call;
+use crate::convert::{Input, array_out, count_up_to, to_py};
 use crate::error::{to_python, unknown_choice};
 use crate::evaluate::{initial_in, policy_in};
 use crate::model::Model;
+use crate::transitions::kernel_of_shape;
 
 type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
@@ -51,27 +58,27 @@ impl Learner {
         let terms = terms(num_episodes, failure_probability, factor)?;
         let baseline = baseline_in(baseline, cost_limit, safe_cost, radius)?;
         let initial = initial_in(initial, baseline.policy().shape().num_states())?;
-        let learner = core(OptPessLp::new(initial, baseline, terms))?;
+        let learner = to_py(OptPessLp::new(initial, baseline, terms))?;
         Ok(Self {
-            learner: AnyLearner::Lp(Box::new(learner)),
+            learner: learner.into(),
         })
     }
 
     /// Plans the next episode.
     fn next_policy<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let learner = &mut self.learner;
-        let deployment = doorway::run(py, || either!(learner, inner => inner.next_policy()))?;
-        self.describe(py, &deployment)
+        let deployment = call::run(py, || learner.next_policy())?;
+        self.to_dict(py, &deployment)
     }
 
     /// Deploys pi0 if the gate is shut, else None: the plan is then to come through `deploy`.
     fn assess<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let AnyLearner::Lp(learner) = &mut self.learner else {
+        let AnyLearner::OptPessLp(learner) = &mut self.learner else {
             return Err(PyValueError::new_err("only OptPess-LP has a gate"));
         };
-        let deployment = doorway::run(py, || learner.assess())?;
+        let deployment = call::run(py, || learner.assess())?;
         deployment
-            .map(|deployment| self.describe(py, &deployment))
+            .map(|deployment| self.to_dict(py, &deployment))
             .transpose()
     }
 
@@ -81,16 +88,16 @@ impl Learner {
         py: Python<'py>,
         policy: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let AnyLearner::Lp(learner) = &mut self.learner else {
+        let AnyLearner::OptPessLp(learner) = &mut self.learner else {
             return Err(PyValueError::new_err(
                 "only OptPess-LP takes plans from outside",
             ));
         };
         let shape = learner.shape();
         let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
-        let policy = core(MarkovPolicy::new("policy", shape, input.floats()?))?;
-        let deployment = doorway::run(py, || learner.deploy(policy))?;
-        self.describe(py, &deployment)
+        let mut policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
+        let deployment = call::run(py, || learner.deploy(&mut policy))?;
+        self.to_dict(py, &deployment)
     }
 
     /// Takes one episode in.
@@ -101,54 +108,51 @@ impl Learner {
         rewards: &Bound<'_, PyAny>,
         costs: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let shape = either!(&self.learner, inner => inner.shape());
+        let shape = self.learner.shape();
         let horizon = shape.horizon();
         let mut states = indices("states", states, shape.num_states())?;
         if states.len() == horizon + 1 {
             states.truncate(horizon); // no value uses the state after the last step
         }
-        let seen = Trajectory {
-            states,
-            actions: indices("actions", actions, shape.num_actions())?,
-            rewards: Input::new("rewards", rewards)?
-                .with_rank(1, "[H]")?
-                .floats()?,
-            costs: Input::new("costs", costs)?.with_rank(1, "[H]")?.floats()?,
-        };
-        core(either!(&mut self.learner, inner => inner.observe(&seen)))
+        let actions = indices("actions", actions, shape.num_actions())?;
+        let floats = |name, object| Input::new(name, object)?.with_rank(1, "[H]")?.floats();
+        let (rewards, costs) = (floats("rewards", rewards)?, floats("costs", costs)?);
+        let seen = to_py(Trajectory::checked(shape, states, actions, rewards, costs))?;
+        to_py(self.learner.observe(&seen))
     }
 
     /// Counts, averages and the bonus, as arrays.
-    fn estimates<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let estimates = either!(&self.learner, inner => inner.estimates());
-        let shape = estimates.shape();
-        let triple = shape.sizes();
+    fn estimates<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let bonuses = self.learner.signals().bonuses; // brings P-hat up to date
+        let estimates = self.learner.estimates();
+        let triple = estimates.shape().sizes();
         let rows = [triple[0] - 1, triple[1], triple[2], triple[1]];
         let count = |counts: &[u32]| counts.iter().map(|&n| i64::from(n)).collect::<Vec<i64>>();
-        let bonuses = self.learner.bonuses();
+        let means = |mean: &dyn Fn(usize) -> f64| {
+            let data = (0..estimates.shape().triples()).map(mean).collect();
+            array_out::<f64>(py, data, &triple)
+        };
+        let (transition_counts, kernel) = to_py(estimates.kernel().in_full())?;
         let answer = PyDict::new(py);
         answer.set_item("visits", array_out(py, count(estimates.visits()), &triple)?)?;
-        let (transition_counts, kernel) = core(estimates.kernel().in_full())?;
         answer.set_item(
             "transition_counts",
             array_out(py, count(&transition_counts), &rows)?,
         )?;
         answer.set_item("transitions", array_out(py, kernel, &rows)?)?;
-        answer.set_item(
-            "rewards",
-            array_out(py, estimates.rewards().to_vec(), &triple)?,
-        )?;
-        answer.set_item("costs", array_out(py, estimates.costs().to_vec(), &triple)?)?;
+        answer.set_item("rewards", means(&|row| estimates.mean_reward(row))?)?;
+        answer.set_item("costs", means(&|row| estimates.mean_cost(row))?)?;
         answer.set_item("bonus", array_out::<f64>(py, bonuses, &triple)?)?;
         Ok(answer)
     }
 
     /// The biased reward (None while the safe cost is being estimated) and cost of the next plan.
     fn signals<'py>(
-        &self,
+        &mut self,
         py: Python<'py>,
     ) -> PyResult<(Option<FloatArray<'py>>, FloatArray<'py>)> {
-        let (reward, cost) = self.learner.signals();
+        let signals = self.learner.signals();
+        let (reward, cost) = (signals.reward, signals.cost);
         let shape = cost.shape().sizes();
         let reward = reward
             .map(|signal| array_out(py, signal.data().to_vec(), &shape))
@@ -159,13 +163,13 @@ impl Learner {
     /// lambda.
     #[getter]
     fn multiplier(&self) -> f64 {
-        either!(&self.learner, inner => inner.multiplier())
+        self.learner.multiplier()
     }
 
     /// How many episodes have been observed.
     #[getter]
     fn episodes_observed(&self) -> u64 {
-        either!(&self.learner, inner => inner.episodes_observed())
+        self.learner.episodes_observed()
     }
 
     /// How many backward inductions the plans of OptPess-LP took.
@@ -177,7 +181,7 @@ impl Learner {
     /// c0 as used now; None while it is being estimated.
     #[getter]
     fn safe_cost(&self) -> Option<f64> {
-        either!(&self.learner, inner => inner.margin()).map(|margin| margin.safe_cost())
+        self.learner.margin().map(|margin| margin.safe_cost())
     }
 
     /// The logarithm in every radius.
@@ -195,7 +199,7 @@ impl Learner {
     /// ("zero" or "bounded", probability), or None.
     #[getter]
     fn guarantee(&self) -> Option<(&'static str, f64)> {
-        match either!(&self.learner, inner => inner.guarantee()) {
+        match self.learner.guarantee() {
             Some(Guarantee::ZeroViolation { probability }) => Some(("zero", probability)),
             Some(Guarantee::BoundedViolation { probability }) => Some(("bounded", probability)),
             None => None,
@@ -206,7 +210,7 @@ impl Learner {
     fn gate_forecast(&self, py: Python<'_>, model: &Bound<'_, Model>) -> PyResult<Option<u64>> {
         let model = &model.get().model;
         match &self.learner {
-            AnyLearner::Lp(learner) => doorway::run(py, || gate_forecast(model, learner)),
+            AnyLearner::OptPessLp(learner) => call::run(py, || gate_forecast(model, learner)),
             _ => Ok(None),
         }
     }
@@ -239,13 +243,16 @@ impl Learner {
 }
 
 impl Learner {
-    fn describe<'py>(
-        &self,
+    fn to_dict<'py>(
+        &mut self,
         py: Python<'py>,
         deployment: &Deployment,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let policy = either!(&self.learner, inner => inner.policy());
+        let figures = self.learner.figures();
+        let policy = self.learner.policy();
         let source: &'static str = deployment.source.into();
+        let certificate = deployment.certificate;
+        let certificate = certificate.map(|c| (c.cost(), c.limit(), c.repair()));
         let answer = PyDict::new(py);
         answer.set_item("episode", deployment.episode)?;
         answer.set_item(
@@ -253,16 +260,16 @@ impl Learner {
             array_out(py, policy.data().to_vec(), &policy.shape().sizes())?,
         )?;
         answer.set_item("source", source)?;
-        let certificate = deployment.certificate.map(|c| (c.cost, c.limit, c.repair));
         answer.set_item("certificate", certificate)?;
-        answer.set_item("optimistic_reward", deployment.optimistic_reward)?;
-        answer.set_item("biased_cost", deployment.biased_cost)?;
+        let or_nan = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
+        answer.set_item("optimistic_reward", or_nan(figures.optimistic_reward))?;
+        answer.set_item("biased_cost", or_nan(figures.biased_cost))?;
         Ok(answer)
     }
 }
 
 /// A safe policy `[H, S, A]`; without a safe cost, that is to be estimated with the named radius.
-pub(crate) fn baseline_in(
+fn baseline_in(
     policy: &Bound<'_, PyAny>,
     cost_limit: f64,
     safe_cost: Option<f64>,
@@ -277,7 +284,7 @@ pub(crate) fn baseline_in(
             return Err(unknown_choice("radius", other, allowed));
         }
     };
-    core(match safe_cost {
+    to_py(match safe_cost {
         Some(safe) => {
             SafetyMargin::new(cost_limit, safe).and_then(|margin| SafeBaseline::new(policy, margin))
         }
@@ -286,19 +293,19 @@ pub(crate) fn baseline_in(
 }
 
 /// K.
-pub(crate) fn episodes_in(object: &Bound<'_, PyAny>) -> PyResult<u64> {
+fn episodes_in(object: &Bound<'_, PyAny>) -> PyResult<u64> {
     count_up_to("num_episodes", object, MAX_EPISODES as f64).map(|count| count as u64)
 }
 
 /// K, delta and the rule.
-pub(crate) fn terms(
+fn terms(
     num_episodes: &Bound<'_, PyAny>,
     failure_probability: f64,
     factor: Option<f64>,
 ) -> PyResult<LearningTerms> {
     let num_episodes = episodes_in(num_episodes)?;
     let rule = factor.map_or(Ok(ConfidenceRule::Theorem), ConfidenceRule::scaled);
-    core(rule.and_then(|rule| LearningTerms::new(num_episodes, failure_probability, rule)))
+    to_py(rule.and_then(|rule| LearningTerms::new(num_episodes, failure_probability, rule)))
 }
 
 /// State or action numbers; what does not fit 32 bits is out of range anyway.
@@ -322,5 +329,93 @@ fn indices(name: &'static str, object: &Bound<'_, PyAny>, count: usize) -> PyRes
 /// Refuses a limit and a safe cost without room between them.
 #[pyfunction]
 pub fn check_margin(cost_limit: f64, safe_cost: f64) -> PyResult<()> {
-    core(SafetyMargin::new(cost_limit, safe_cost)).map(|_| ())
+    to_py(SafetyMargin::new(cost_limit, safe_cost)).map(|_| ())
+}
+
+/// A learner that knows only its margin, by the name of its algorithm.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the Input line of the algorithm boxes"
+)]
+pub fn margin_learner(
+    algorithm: &str,
+    sizes: (usize, usize, usize),
+    initial: &Bound<'_, PyAny>,
+    cost_limit: f64,
+    safe_cost: f64,
+    num_episodes: &Bound<'_, PyAny>,
+    failure_probability: f64,
+    factor: Option<f64>,
+) -> PyResult<Learner> {
+    let terms = terms(num_episodes, failure_probability, factor)?;
+    let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let initial = initial_in(initial, shape.num_states())?;
+    let margin = to_py(SafetyMargin::new(cost_limit, safe_cost))?;
+    let learner = match algorithm {
+        "optpess-primaldual" => {
+            OptPessPrimalDual::new(shape, initial, margin, terms).map(Into::into)
+        }
+        "unconstrained" => {
+            UnconstrainedOptimistic::new(shape, initial, margin, terms).map(Into::into)
+        }
+        "optcmdp" => OptCmdp::new(shape, initial, margin, terms).map(Into::into),
+        "optcmdp-bonus" => OptCmdpBonus::new(shape, initial, margin, terms).map(Into::into),
+        "optdual-cmdp" => OptDualCmdp::new(shape, initial, margin, terms).map(Into::into),
+        "optprimaldual-cmdp" => {
+            OptPrimalDualCmdp::new(shape, initial, margin, terms).map(Into::into)
+        }
+        "opdop" => Opdop::new(shape, initial, margin, terms).map(Into::into),
+        other => return Err(unknown_choice("algorithm", other, "those of optpess")),
+    };
+    Ok(Learner {
+        learner: to_py(learner)?,
+    })
+}
+
+/// The learner that always plays the baseline.
+#[pyfunction]
+pub fn always_baseline(
+    initial: &Bound<'_, PyAny>,
+    baseline: &Bound<'_, PyAny>,
+    cost_limit: f64,
+    safe_cost: Option<f64>,
+    radius: &str,
+    num_episodes: &Bound<'_, PyAny>,
+) -> PyResult<Learner> {
+    let num_episodes = episodes_in(num_episodes)?;
+    let baseline = baseline_in(baseline, cost_limit, safe_cost, radius)?;
+    let initial = initial_in(initial, baseline.policy().shape().num_states())?;
+    let learner = to_py(AlwaysBaseline::new(initial, baseline, num_episodes))?;
+    Ok(Learner {
+        learner: learner.into(),
+    })
+}
+
+/// C-UCRL, which is given the transitions.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the Input line of the algorithm box"
+)]
+pub fn cucrl(
+    transitions: &Bound<'_, PyAny>,
+    initial: &Bound<'_, PyAny>,
+    baseline: &Bound<'_, PyAny>,
+    cost_limit: f64,
+    safe_cost: f64,
+    num_episodes: &Bound<'_, PyAny>,
+    failure_probability: f64,
+    factor: Option<f64>,
+) -> PyResult<Learner> {
+    let terms = terms(num_episodes, failure_probability, factor)?;
+    let baseline = baseline_in(baseline, cost_limit, Some(safe_cost), "sub-gaussian")?;
+    let shape = baseline.policy().shape();
+    let initial = initial_in(initial, shape.num_states())?;
+    let kernel = kernel_of_shape(transitions, shape)?;
+    let transitions = to_py(KnownTransitions::new(shape, &kernel))?;
+    let learner = to_py(Cucrl::new(transitions, initial, baseline, terms))?;
+    Ok(Learner {
+        learner: learner.into(),
+    })
 }

@@ -1,18 +1,15 @@
 //! The border between Python and `optpess_core`: convert in, call the core with the interpreter
 //! released, convert out. No arithmetic, no decisions, no defaults of its own.
 
-mod any_learner;
+mod call;
 mod convert;
-mod doorway;
 mod error;
 mod evaluate;
 mod extended;
 mod learner;
 mod model;
-mod peers;
 mod plan;
 mod run;
-mod simulate;
 mod transitions;
 
 use pyo3::prelude::*;
@@ -29,20 +26,16 @@ mod _core {
     #[pymodule_export]
     use crate::extended::{extended_induction, solve_extended};
     #[pymodule_export]
-    use crate::learner::{Learner, check_margin};
+    use crate::learner::{Learner, always_baseline, check_margin, cucrl, margin_learner};
     #[pymodule_export]
     use crate::model::{Model, check_noise};
-    #[pymodule_export]
-    use crate::peers::{always_baseline, cucrl, margin_learner};
     #[pymodule_export]
     use crate::plan::{
         backward_induction, extreme_actions, frontier_vertices, lagrangian_plan,
         least_cost_and_rounding, solve_parametric,
     };
     #[pymodule_export]
-    use crate::run::{recorded_episodes, simulate_learner, tightening_horizon};
-    #[pymodule_export]
-    use crate::simulate::sample;
+    use crate::run::{recorded_episodes, sample, simulate_learner, tightening_horizon};
     #[pymodule_export]
     use crate::transitions::Transitions;
 }

@@ -10,8 +10,8 @@ use optpess_core::table::Signal;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::convert::{Input, array_out, core, count_in, shape_of};
-use crate::doorway;
+use crate::call;
+use crate::convert::{Input, array_out, count_in, shape_of, to_py};
 use crate::evaluate::initial_in;
 use crate::transitions::{Transitions, kernel_of_shape};
 
@@ -53,9 +53,9 @@ impl Model {
         let initial = initial_in(initial, shape.num_states())?;
         let kernel = kernel_of_shape(transitions, shape)?;
         let rewards = rewards.floats()?;
-        let noise = core(noise_in(&noise.0, noise.1))?
+        let noise = to_py(noise_in(&noise.0, noise.1))?
             .ok_or_else(|| PyValueError::new_err(format!("{:?} is no noise model", noise.0)))?;
-        let model = doorway::run(py, || {
+        let model = call::run(py, || {
             let reward = layout.signal("rewards", &[], shape, rewards)?;
             let costs: Result<Vec<UnitSignal>> = costs
                 .into_iter()
@@ -169,7 +169,7 @@ fn stationary_shape(rewards: &Input<'_>, horizon: usize) -> PyResult<Shape> {
         return Err(rewards.wrong_rank("[S, A]"));
     };
     rewards.check_no_empty_axis()?;
-    core(Shape::new(horizon, states, actions))
+    to_py(Shape::new(horizon, states, actions))
 }
 
 /// One limit a constraint; a scalar where there is one constraint.
@@ -212,5 +212,5 @@ fn noise_in(name: &str, parameter: f64) -> Result<Option<ObservationNoise>> {
 /// Refuses a noise model that the paper's Assumption 2.1 does not allow.
 #[pyfunction]
 pub fn check_noise(name: &str, parameter: f64) -> PyResult<()> {
-    core(noise_in(name, parameter)).map(|_| ())
+    to_py(noise_in(name, parameter)).map(|_| ())
 }

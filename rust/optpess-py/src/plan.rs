@@ -6,8 +6,8 @@ use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::convert::{Input, array_out, core, count_in, shape_of};
-use crate::doorway;
+use crate::call;
+use crate::convert::{Input, array_out, count_in, shape_of, to_py};
 use crate::evaluate::{initial_in, signal_in};
 use crate::model::Model;
 use crate::transitions::{kernel_in, kernel_of_shape};
@@ -44,7 +44,7 @@ pub fn backward_induction<'py>(
     let (shape, kernel) = match (input.shape(), horizon) {
         (&[states, actions], Some(horizon)) => {
             input.check_no_empty_axis()?;
-            let shape = core(Shape::new(horizon, states, actions))?;
+            let shape = to_py(Shape::new(horizon, states, actions))?;
             (shape, kernel_of_shape(transitions, shape)?)
         }
         (&[states, actions], None) => {
@@ -53,8 +53,8 @@ pub fn backward_induction<'py>(
             let optpess_core::model::Slices::PerStep(horizon) = kernel.slices() else {
                 return Err(input.wrong_rank("[H, S, A], or [S, A] with the horizon given"));
             };
-            let shape = core(Shape::new(horizon, states, actions))?;
-            core(kernel.check_shape(shape))?;
+            let shape = to_py(Shape::new(horizon, states, actions))?;
+            to_py(kernel.check_shape(shape))?;
             (shape, kernel)
         }
         _ => {
@@ -63,7 +63,7 @@ pub fn backward_induction<'py>(
         }
     };
     let signal = signal_in("signal", signal, shape)?;
-    let (policy, values) = doorway::run(py, || {
+    let (policy, values) = call::run(py, || {
         let plan = planner::backward_induction(shape, &signal, &*kernel)?;
         Ok((plan.policy()?, plan.values().clone()))
     })?;
@@ -86,12 +86,12 @@ pub fn solve_parametric<'py>(
     initial: &Bound<'py, PyAny>,
     limit: f64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
     let reward = signal_in("reward", reward, shape)?;
     let cost = signal_in("cost", cost, shape)?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    let plan = doorway::run(py, || {
+    let plan = call::run(py, || {
         let problem = planner::PlanningProblem {
             shape,
             reward: &reward,
@@ -131,11 +131,11 @@ pub fn least_cost_and_rounding(
     initial: &Bound<'_, PyAny>,
     limit: f64,
 ) -> PyResult<(f64, f64)> {
-    let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
     let cost = signal_in("cost", cost, shape)?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    doorway::run(py, || {
+    call::run(py, || {
         let problem = planner::PlanningProblem {
             shape,
             reward: &cost,
@@ -156,7 +156,7 @@ pub fn frontier_vertices<'py>(
 ) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
     let model = &model.get().model;
     let problem = || planner::frontier(&planner::problem_of(model, 0), max_vertices);
-    let vertices = doorway::run(py, problem)?;
+    let vertices = call::run(py, problem)?;
     let count = vertices.len();
     let data = vertices
         .into_iter()
@@ -185,7 +185,7 @@ pub fn lagrangian_plan<'py>(
     let count = model.costs().len();
     let input = Input::new("multipliers", multipliers)?.with_shape(&[count], "[M]")?;
     let multipliers = input.floats()?;
-    let (value, reward, costs, plan) = doorway::run(py, || {
+    let (value, reward, costs, plan) = call::run(py, || {
         let (plan, value) = planner::lagrangian_plan(model, reward_weight, &multipliers)?;
         let (reward, costs) = planner::locate(model, &plan)?;
         Ok((value, reward, costs, plan))
@@ -209,7 +209,7 @@ pub fn extreme_actions<'py>(
     } else {
         planner::Objective::MostReward
     };
-    let found = doorway::run(py, || planner::extreme(model, constraint, objective))?;
+    let found = call::run(py, || planner::extreme(model, constraint, objective))?;
     let [horizon, states, _] = model.shape().sizes();
     array_out(py, found.actions().to_vec(), &[horizon, states])
 }

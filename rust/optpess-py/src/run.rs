@@ -1,28 +1,22 @@
 //! Simulations, from Python.
 
-use std::sync::atomic::Ordering;
-use std::sync::mpsc;
-use std::time::Duration;
-
+use numpy::PyArrayDyn;
 use optpess_core::confidence::{SafetyMargin, constants};
-use optpess_core::error::Result;
+use optpess_core::policy::MarkovPolicy;
 use optpess_core::record::record_points;
+use optpess_core::run;
 use optpess_core::run::{
-    Audit, Check, Control, EngineChoice, Outcome, Simulation, episodes_left, simulate,
+    Audit, Check, EngineChoice, Outcome, Sample, Simulation, episodes_left, simulate,
 };
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use strum::VariantArray;
 
-use crate::any_learner::{AnyLearner, either};
-use crate::convert::{array_out, core, count_up_to};
-use crate::error::to_python;
+use crate::call;
+use crate::convert::{Input, array_out, count_in, count_up_to, to_py};
 use crate::learner::Learner;
 use crate::model::Model;
-
-/// How often a running simulation looks for signals and reports progress.
-const POLL: Duration = Duration::from_millis(50);
 
 /// Runs replicates of a learner against a model; a dictionary a replicate. `progress` is called with
 /// the number of episodes done.
@@ -43,7 +37,7 @@ pub fn simulate_learner<'py>(
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let model = &*model.get().model;
     let learner = learner.borrow().learner.clone();
-    let left = either!(&learner, inner => episodes_left(&**inner));
+    let left = episodes_left(&learner);
     let episodes = count_up_to("episodes", episodes, left as f64)? as u64;
     let threads = count_up_to("threads", threads, f64::MAX)?;
     let simulation = Simulation {
@@ -56,65 +50,17 @@ pub fn simulate_learner<'py>(
         engine: EngineChoice::Auto,
     };
     let progress = progress.map(Bound::unbind);
-    let outcomes = watched(
-        py,
-        progress.as_ref(),
-        |control| either!(&learner, inner => simulate(model, &**inner, optimal_value, &simulation, control)),
-    )?;
+    let outcomes = call::interruptible(py, progress.as_ref(), |control| {
+        simulate(model, &learner, optimal_value, &simulation, control)
+    })?;
     let horizon = model.shape().horizon();
     outcomes
         .into_iter()
-        .map(|outcome| describe(py, outcome, horizon))
+        .map(|outcome| to_dict(py, outcome, horizon))
         .collect()
 }
 
-/// Runs `work` on a thread of its own, while this one looks for signals (Ctrl-C) and reports progress.
-fn watched<T: Send>(
-    py: Python<'_>,
-    progress: Option<&Py<PyAny>>,
-    work: impl Send + FnOnce(&Control) -> Result<T>,
-) -> PyResult<T> {
-    let control = Control::default();
-    py.detach(|| {
-        let (sender, receiver) = mpsc::channel();
-        std::thread::scope(|scope| {
-            let control = &control;
-            scope.spawn(move || {
-                // The receiver lives until the answer has come, so sending cannot fail.
-                let _ = sender.send(work(control));
-            });
-            loop {
-                match receiver.recv_timeout(POLL) {
-                    Ok(answer) => return answer.map_err(|error| to_python(&error)),
-                    Err(mpsc::RecvTimeoutError::Disconnected) => {
-                        return Err(pyo3::exceptions::PyRuntimeError::new_err(
-                            "the simulation ended without an answer; please report a bug",
-                        ));
-                    }
-                    Err(mpsc::RecvTimeoutError::Timeout) => {}
-                }
-                let looked = Python::attach(|py| {
-                    py.check_signals()?;
-                    if let Some(progress) = progress {
-                        progress.call1(py, (control.episodes_done.load(Ordering::Relaxed),))?;
-                    }
-                    Ok(())
-                });
-                if let Err(interruption) = looked {
-                    control.stop.store(true, Ordering::Relaxed);
-                    let _ = receiver.recv(); // the workers stop after their episode
-                    return Err(interruption);
-                }
-            }
-        })
-    })
-}
-
-fn describe<'py>(
-    py: Python<'py>,
-    outcome: Outcome,
-    horizon: usize,
-) -> PyResult<Bound<'py, PyDict>> {
+fn to_dict<'py>(py: Python<'py>, outcome: Outcome, horizon: usize) -> PyResult<Bound<'py, PyDict>> {
     let record = outcome.record;
     let answer = PyDict::new(py);
     let curves = [
@@ -201,11 +147,59 @@ pub fn tightening_horizon(
     safe_cost: f64,
     failure_probability: f64,
 ) -> PyResult<Option<u64>> {
-    let shape = core(Shape::new(sizes.0, sizes.1, sizes.2))?;
-    let margin = core(SafetyMargin::new(cost_limit, safe_cost))?;
+    let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let margin = to_py(SafetyMargin::new(cost_limit, safe_cost))?;
     Ok(constants::tightening_horizon(
         shape,
         &margin,
         failure_probability,
+    ))
+}
+
+type Episodes<'py> = (
+    Bound<'py, PyArrayDyn<i64>>,
+    Bound<'py, PyArrayDyn<i64>>,
+    Bound<'py, PyArrayDyn<f64>>,
+    Bound<'py, PyArrayDyn<f64>>,
+);
+
+/// Plays episodes of a known model with one policy.
+///
+/// Returns ``(states [N, H], actions [N, H], rewards [N, H], costs [N, M, H])`` as observed, noise
+/// included. The same seed and replicate give the same episodes on every machine.
+///
+/// Example:
+///     >>> import numpy as np, optpess as op
+///     >>> model = op.CMDP.stationary(np.ones((1, 1, 1)), [[0.5]], [[1.0]], 2.0, [1.0], horizon=3)
+///     >>> states, actions, rewards, costs = op.sample(model, np.ones((3, 1, 1)), 100, seed=1)
+///     >>> costs.shape, float(costs.mean())
+///     ((100, 1, 3), 1.0)
+#[pyfunction]
+#[pyo3(signature = (model, policy, num_episodes, *, seed=0, replicate=0))]
+pub fn sample<'py>(
+    py: Python<'py>,
+    model: &Bound<'py, Model>,
+    policy: &Bound<'py, PyAny>,
+    num_episodes: &Bound<'py, PyAny>,
+    seed: u64,
+    replicate: u64,
+) -> PyResult<Episodes<'py>> {
+    let model = &*model.get().model;
+    let (shape, constraints) = (model.shape(), model.costs().len());
+    let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
+    let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
+    let num_episodes = count_in("num_episodes", num_episodes)?;
+    let horizon = shape.horizon();
+    // The product of sizes is checked as a shape's is: refused before anything is allocated.
+    to_py(Shape::new(num_episodes, constraints, horizon))?;
+    let address = (seed, replicate);
+    let sample: Sample = call::interruptible(py, None, |control| {
+        run::sample(model, &policy, num_episodes, address, control)
+    })?;
+    Ok((
+        array_out(py, sample.states, &[num_episodes, horizon])?,
+        array_out(py, sample.actions, &[num_episodes, horizon])?,
+        array_out(py, sample.rewards, &[num_episodes, horizon])?,
+        array_out(py, sample.costs, &[num_episodes, constraints, horizon])?,
     ))
 }

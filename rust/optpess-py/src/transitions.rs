@@ -10,8 +10,8 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::convert::{Input, array_out, core, count_in, type_name};
-use crate::doorway;
+use crate::call;
+use crate::convert::{Input, array_out, count_in, to_py, type_name};
 use crate::error::to_python;
 
 /// Transition probabilities P_h(s'|s,a), checked and stored once, for any number of later calls.
@@ -141,7 +141,7 @@ impl Transitions {
 
     /// The probabilities as a new dense array, ``[H, S, A, S]`` or ``[S, A, S]``.
     fn to_array<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
-        let data = doorway::run(py, || self.kernel.to_dense())?;
+        let data = call::run(py, || self.kernel.to_dense())?;
         let (states, actions) = (self.kernel.num_states(), self.kernel.num_actions());
         let mut shape = vec![states, actions, states];
         if let Slices::PerStep(horizon) = self.kernel.slices() {
@@ -235,7 +235,7 @@ pub fn kernel_of_shape(object: &Bound<'_, PyAny>, shape: Shape) -> PyResult<Arc<
         return dense(object.py(), &input);
     }
     let kernel = kernel_in(object, shape.num_actions())?;
-    core(kernel.check_shape(shape))?;
+    to_py(kernel.check_shape(shape))?;
     Ok(kernel)
 }
 
@@ -258,7 +258,7 @@ fn dense(py: Python<'_>, input: &Input<'_>) -> PyResult<Arc<Kernel>> {
         }));
     }
     let data = input.floats()?;
-    doorway::run(py, || Kernel::dense(states, actions, slices, data)).map(Arc::new)
+    call::run(py, || Kernel::dense(states, actions, slices, data)).map(Arc::new)
 }
 
 fn sparse(
@@ -272,7 +272,7 @@ fn sparse(
     let offsets = list("transition offsets", offsets)?.integers()?;
     let successors = list("transition successors", successors)?.integers()?;
     let probabilities = list("transition probabilities", probabilities)?.floats()?;
-    let made = doorway::run(py, || {
+    let made = call::run(py, || {
         Kernel::sparse(
             num_states,
             num_actions,

@@ -1,6 +1,9 @@
 //! The paper's constants: one function, one equation each. The paper counts episodes from k = 1.
 
+use serde::{Deserialize, Serialize};
+
 use crate::confidence::{SafetyMargin, bisect_first};
+use crate::number::Number;
 use crate::shape::Shape;
 
 /// Z, the logarithmic factor of every confidence radius.
@@ -17,8 +20,8 @@ pub fn log_factor(shape: Shape, num_episodes: u64, failure_probability: f64) -> 
 /// Formula: beta = sqrt(Z / max(N, 1)). Citation: \[Liu21\], Section 3. Deviation: none.
 #[must_use]
 #[inline(always)]
-pub fn confidence_radius(visits: u32, log_factor: f64) -> f64 {
-    (log_factor / f64::from(visits.max(1))).sqrt()
+pub fn confidence_radius<V: Number>(visits: V, log_factor: f64) -> V {
+    visits.map(|visits| (log_factor / visits.max(1.0)).sqrt())
 }
 
 /// The multiple of beta in the pessimistic cost, and in both optimistic signals of Algorithm 2.
@@ -38,16 +41,6 @@ pub fn reward_bonus_factor(shape: Shape, margin: &SafetyMargin) -> f64 {
     1.0 + 4.0 * shape.horizon() as f64 / margin.gap()
 }
 
-/// alpha_r, the multiple of beta in the optimistic reward of Algorithm 1, as the paper writes it.
-///
-/// Formula: 1 + S H + 4 H (1 + S H) / (tau - c0). Citation: \[Liu21\], Eq. (7). Deviation: none. The
-/// code multiplies [`cost_bonus_scale`] and [`reward_bonus_factor`]; a test holds them to this.
-#[must_use]
-pub fn reward_bonus_scale(shape: Shape, margin: &SafetyMargin) -> f64 {
-    let (horizon, states) = (shape.horizon() as f64, shape.num_states() as f64);
-    1.0 + states * horizon + 4.0 * horizon * (1.0 + states * horizon) / margin.gap()
-}
-
 /// delta' of Section 4, which enters the tightening.
 ///
 /// Formula: delta' = delta / (16 S^2 A H). Citation: \[Liu21\], Section 4. Deviation: none; the delta'
@@ -58,66 +51,46 @@ pub fn tightening_delta(shape: Shape, failure_probability: f64) -> f64 {
     failure_probability / (16.0 * states * states * actions * horizon)
 }
 
-/// eps_k, by which Algorithm 2 tightens the limit in its dual update of episode k = 1, 2, ...
-///
-/// Formula: eps_k = 5 H^2 sqrt(S^3 A) (L + 1) / sqrt(k L) with L = log(k / delta'). Citation:
-/// \[Liu21\], Section 4. Deviation: none.
-#[must_use]
-pub fn constraint_tightening(k: u64, shape: Shape, tightening_delta: f64) -> f64 {
-    tightening(k, tightening_scale(shape), tightening_delta)
-}
-
-fn tightening_scale(shape: Shape) -> f64 {
-    let [horizon, states, actions] = shape.sizes().map(|size| size as f64);
-    5.0 * horizon * horizon * (states * states * states * actions).sqrt()
-}
-
-#[inline(always)]
-fn tightening(k: u64, scale: f64, tightening_delta: f64) -> f64 {
-    let log = (k as f64 / tightening_delta).ln();
-    scale * (log + 1.0) / (k as f64 * log).sqrt()
-}
-
-/// eta_k, by which Algorithm 2 divides the multiplier in episode k = 1, 2, ...
-///
-/// Formula: eta_k = (tau - c0) H sqrt(k). Citation: \[Liu21\], Section 4. Deviation: none.
-#[must_use]
-pub fn primal_scaling(k: u64, shape: Shape, margin: &SafetyMargin) -> f64 {
-    scaling(k, margin.gap() * shape.horizon() as f64)
-}
-
-#[inline(always)]
-fn scaling(k: u64, scale: f64) -> f64 {
-    scale * (k as f64).sqrt()
-}
-
-/// eps_k and eta_k of one run: what does not depend on k is computed once.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct EpisodeConstants {
+/// eps_k and eta_k of one run of Algorithm 2, k = 1, 2, ...; what does not depend on k is computed once.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Schedule {
     tightening_delta: f64,
     tightening_scale: f64,
     primal_scale: f64,
 }
 
-impl EpisodeConstants {
-    pub(crate) fn new(shape: Shape, margin: &SafetyMargin, tightening_delta: f64) -> Self {
+impl Schedule {
+    /// The schedule of a problem and a failure probability.
+    #[must_use]
+    pub fn new(shape: Shape, margin: &SafetyMargin, failure_probability: f64) -> Self {
+        let [horizon, states, actions] = shape.sizes().map(|size| size as f64);
+        let tightening_scale =
+            5.0 * horizon * horizon * (states * states * states * actions).sqrt();
         Self {
-            tightening_delta,
-            tightening_scale: tightening_scale(shape),
-            primal_scale: margin.gap() * shape.horizon() as f64,
+            tightening_delta: tightening_delta(shape, failure_probability),
+            tightening_scale,
+            primal_scale: margin.gap() * horizon,
         }
     }
 
-    /// The bits of [`constraint_tightening`].
+    /// eps_k, by which Algorithm 2 tightens the limit in its dual update.
+    ///
+    /// Formula: eps_k = 5 H^2 sqrt(S^3 A) (L + 1) / sqrt(k L) with L = log(k / delta'). Citation:
+    /// \[Liu21\], Section 4. Deviation: none.
+    #[must_use]
     #[inline(always)]
-    pub(crate) fn constraint_tightening(&self, k: u64) -> f64 {
-        tightening(k, self.tightening_scale, self.tightening_delta)
+    pub fn tightening(&self, k: u64) -> f64 {
+        let log = (k as f64 / self.tightening_delta).ln();
+        self.tightening_scale * (log + 1.0) / (k as f64 * log).sqrt()
     }
 
-    /// The bits of [`primal_scaling`].
+    /// eta_k, by which Algorithm 2 divides the multiplier.
+    ///
+    /// Formula: eta_k = (tau - c0) H sqrt(k). Citation: \[Liu21\], Section 4. Deviation: none.
+    #[must_use]
     #[inline(always)]
-    pub(crate) fn primal_scaling(&self, k: u64) -> f64 {
-        scaling(k, self.primal_scale)
+    pub fn scaling(&self, k: u64) -> f64 {
+        self.primal_scale * (k as f64).sqrt()
     }
 }
 
@@ -131,8 +104,8 @@ pub fn tightening_horizon(
     margin: &SafetyMargin,
     failure_probability: f64,
 ) -> Option<u64> {
-    let delta = tightening_delta(shape, failure_probability);
-    let small_enough = |k| constraint_tightening(k, shape, delta) <= margin.gap() / 2.0;
+    let schedule = Schedule::new(shape, margin, failure_probability);
+    let small_enough = |k| schedule.tightening(k) <= margin.gap() / 2.0;
     let most = 1_u64 << 62;
     let first = bisect_first(1..most + 1, small_enough);
     (first <= most).then_some(first)
@@ -149,15 +122,14 @@ pub fn multiplier_bound(
     k: u64,
     shape: Shape,
     margin: &SafetyMargin,
-    tightening_delta: f64,
+    schedule: &Schedule,
     horizon_and_sum: (u64, f64),
 ) -> f64 {
     let horizon = shape.horizon() as f64;
     let (tightening_horizon, sum) = horizon_and_sum;
     let rho = margin.gap() / 4.0;
     let zeta = rho / (horizon * horizon + horizon * rho / 3.0);
-    let epsilon = constraint_tightening(k, shape, tightening_delta);
-    let eta = primal_scaling(k, shape, margin);
+    let (epsilon, eta) = (schedule.tightening(k), schedule.scaling(k));
     (11.0 * horizon * horizon / (3.0 * rho * rho)).ln() / zeta
         + tightening_horizon as f64 * (horizon - margin.cost_limit())
         + sum
@@ -169,25 +141,26 @@ pub fn multiplier_bound(
 mod tests {
     use super::*;
 
+    /// alpha_r as the paper writes it: 1 + S H + 4 H (1 + S H) / (tau - c0), Eq. (7).
     #[test]
     fn alpha_r_is_the_product_of_the_two_factors() {
         let shape = Shape::new(6, 3, 2).unwrap();
         let margin = SafetyMargin::new(3.0, 0.6).unwrap();
         let product = cost_bonus_scale(shape) * reward_bonus_factor(shape, &margin);
-        assert!((product / reward_bonus_scale(shape, &margin) - 1.0).abs() < 1e-15);
+        let alpha_r = 1.0 + 18.0 + 4.0 * 6.0 * (1.0 + 18.0) / (3.0 - 0.6);
+        assert!((product / alpha_r - 1.0).abs() < 1e-15);
     }
 
     #[test]
     fn the_tightening_falls_and_its_horizon_is_the_first_that_is_small_enough() {
         let shape = Shape::new(2, 2, 2).unwrap();
         let margin = SafetyMargin::new(0.6, 0.135).unwrap();
-        let delta = tightening_delta(shape, 0.05);
+        let schedule = Schedule::new(shape, &margin, 0.05);
         for k in 1..1000 {
-            let next = constraint_tightening(k + 1, shape, delta);
-            assert!(next < constraint_tightening(k, shape, delta));
+            assert!(schedule.tightening(k + 1) < schedule.tightening(k));
         }
         let first = tightening_horizon(shape, &margin, 0.05).unwrap();
-        assert!(constraint_tightening(first, shape, delta) <= margin.gap() / 2.0);
-        assert!(constraint_tightening(first - 1, shape, delta) > margin.gap() / 2.0);
+        assert!(schedule.tightening(first) <= margin.gap() / 2.0);
+        assert!(schedule.tightening(first - 1) > margin.gap() / 2.0);
     }
 }

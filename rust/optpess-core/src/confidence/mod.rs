@@ -1,17 +1,22 @@
-//! Owns every constant of the theory and the signals that are biased by them. Refuses bookkeeping of
+//! Every constant and radius of the theory, and the signals that are biased by them. Refuses bookkeeping of
 //! counts, and planning.
 
+mod baseline_cost;
+mod bonus;
 pub mod constants;
-mod first;
+mod good_event;
 mod guarantee;
 mod margin;
-pub mod peers;
-mod rule;
+pub mod published;
+mod search;
 mod signals;
 
-pub(crate) use first::bisect_first;
+pub use baseline_cost::CostRadius;
+pub use bonus::{Bonus, ConfidenceRule, LearningTerms, MAX_EPISODES};
+pub use good_event::DeviationRadii;
 pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
-pub use peers::PeerRadii;
-pub use rule::{Bonus, ConfidenceRule, LearningTerms, MAX_EPISODES};
+pub use published::PeerRadii;
+pub(crate) use search::bisect_first;
+pub(crate) use signals::biased;
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

@@ -1,35 +1,36 @@
-//! Counts, sums and the empirical model, kept up to date by one trajectory at a time: an episode
-//! changes at most H rows.
+//! Averages and P-hat, derived from counts. `count` takes an episode in, `refresh` brings the averages of the rows
+//! it counted up to date: at most H rows an episode.
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::estimate::counts::Counts;
 use crate::estimate::kernel::{EmpiricalKernel, Successors};
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::trajectory::Trajectory;
 use crate::vectorised::{Job, vectorised};
 
-/// N_h(s,a), N_h(s,a,s') and the averages r-hat, c-hat and P-hat.
+/// N_h(s,a), N_h(s,a,s') and the averages r-hat, c-hat and P-hat. Stored as [`Counts`].
 ///
 /// Formula: each average is a sum over max(N, 1). Citation: \[Liu21\], Eq. (3)-(5). Deviation: none;
 /// r-hat and c-hat are not clipped. The state after the last step is not counted: no value uses it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Counts", try_from = "Counts")]
 pub struct Estimates {
     shape: Shape,
+    in_full: bool,
     visits: Vec<u32>,      // [H, S, A]
     reward_sums: Vec<f64>, // [H, S, A]
     cost_sums: Vec<f64>,   // [H, S, A]
-    rewards: Vec<f64>,     // [H, S, A]
-    costs: Vec<f64>,       // [H, S, A]
     kernel: EmpiricalKernel,
-    /// Rows counted since their averages were last renewed, each once.
+    /// Rows counted since the last refresh, each once.
     dirty: Vec<RowIndex>, // [at most H S A]
     is_dirty: Vec<bool>, // [H, S, A]
 }
 
-/// A row and where it is, so that nobody has to divide to find out.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// A flat row index with its (step, state, action), kept together to avoid a division.
+#[derive(Debug, Clone, Copy, PartialEq)]
 struct RowIndex {
     row: u32,
     step: u32,
@@ -37,27 +38,58 @@ struct RowIndex {
     action: u32,
 }
 
+impl From<Estimates> for Counts {
+    fn from(estimates: Estimates) -> Self {
+        Self {
+            shape: estimates.shape,
+            in_full: estimates.in_full,
+            successors: estimates.kernel.successor_counts().collect(),
+            visits: estimates.visits,
+            reward_sums: estimates.reward_sums,
+            cost_sums: estimates.cost_sums,
+        }
+    }
+}
+
+/// Every row is left to be refreshed.
+impl TryFrom<Counts> for Estimates {
+    type Error = Error;
+
+    fn try_from(counts: Counts) -> Result<Self> {
+        counts.check()?;
+        let mut estimates = Self::with_storage(counts.shape, counts.in_full)?;
+        for successor in &counts.successors {
+            let (row, state) = (successor.row as usize, successor.state as usize);
+            estimates.kernel.count(row, state, successor.count)?;
+        }
+        estimates.visits = counts.visits;
+        estimates.reward_sums = counts.reward_sums;
+        estimates.cost_sums = counts.cost_sums;
+        estimates.mark_all();
+        Ok(estimates)
+    }
+}
+
 impl Estimates {
     /// Nothing observed yet.
     pub fn new(shape: Shape) -> Result<Self> {
-        Self::with_kernel(shape, EmpiricalKernel::new(shape, false)?)
+        Self::with_storage(shape, false)
     }
 
     /// Nothing observed yet; the rows of P-hat are kept in full, however many states there are.
     pub fn in_full(shape: Shape) -> Result<Self> {
-        Self::with_kernel(shape, EmpiricalKernel::new(shape, true)?)
+        Self::with_storage(shape, true)
     }
 
-    fn with_kernel(shape: Shape, kernel: EmpiricalKernel) -> Result<Self> {
+    fn with_storage(shape: Shape, in_full: bool) -> Result<Self> {
         let table = || zeros("estimates [H, S, A]", shape.triples());
         Ok(Self {
             shape,
+            in_full,
             visits: zeros("visits [H, S, A]", shape.triples())?,
             reward_sums: table()?,
             cost_sums: table()?,
-            rewards: table()?,
-            costs: table()?,
-            kernel,
+            kernel: EmpiricalKernel::new(shape, in_full)?,
             dirty: Vec::with_capacity(shape.horizon()),
             is_dirty: zeros("marks [H, S, A]", shape.triples())?,
         })
@@ -80,94 +112,113 @@ impl Estimates {
         (&self.reward_sums, &self.cost_sums)
     }
 
-    /// r-hat, `[H, S, A]`.
+    /// r-hat of a row, `step * S A + pair`, from its counts.
     #[must_use]
-    pub fn rewards(&self) -> &[f64] {
-        &self.rewards
+    #[inline(always)]
+    pub fn mean_reward(&self, row: usize) -> f64 {
+        self.reward_sums[row] / f64::from(self.visits[row].max(1))
     }
 
-    /// c-hat, `[H, S, A]`.
+    /// c-hat of a row, `step * S A + pair`, from its counts.
     #[must_use]
-    pub fn costs(&self) -> &[f64] {
-        &self.costs
+    #[inline(always)]
+    pub fn mean_cost(&self, row: usize) -> f64 {
+        self.cost_sums[row] / f64::from(self.visits[row].max(1))
     }
 
-    /// P-hat and N_h(s,a,s').
+    /// P-hat_h(s'|s,a) from its counts; 0 at the last step.
+    #[must_use]
+    pub fn frequency(&self, step: usize, pair: usize, state: usize) -> f64 {
+        if step + 1 == self.shape.horizon() {
+            return 0.0;
+        }
+        let row = step * self.shape.pairs() + pair;
+        f64::from(self.kernel.count_of(row, state)) / f64::from(self.visits[row].max(1))
+    }
+
+    /// P-hat as of the last refresh; what planners read.
     #[must_use]
     pub fn kernel(&self) -> &EmpiricalKernel {
         &self.kernel
     }
 
-    /// Takes one episode in and tells `changed` of every row that changed. The trajectory's first cost
-    /// is the one counted.
-    #[inline]
-    pub fn update(
-        &mut self,
-        seen: &Trajectory,
-        changed: impl FnMut(RowEstimate<'_>),
-    ) -> Result<()> {
-        self.count(seen)?;
-        self.renew(changed);
-        Ok(())
-    }
-
-    /// The first half of [`Estimates::update`]: counts and sums. Averages and P-hat lag behind until
-    /// [`Estimates::renew`].
+    /// Counts one episode. P-hat lags behind until [`Estimates::refresh`]. The trajectory's first cost is the one
+    /// counted.
     #[inline(always)]
     pub fn count(&mut self, seen: &Trajectory) -> Result<()> {
         let (horizon, pairs) = (self.shape.horizon(), self.shape.pairs());
-        let places = seen.states[..horizon].iter().zip(&seen.actions[..horizon]);
-        let numbers = seen.rewards[..horizon].iter().zip(&seen.costs[..horizon]);
-        let mut next_states = seen.states[1..horizon].iter();
+        let places = seen.states()[..horizon]
+            .iter()
+            .zip(&seen.actions()[..horizon]);
+        let numbers = seen.rewards()[..horizon]
+            .iter()
+            .zip(&seen.costs()[..horizon]);
+        let mut next_states = seen.states()[1..horizon].iter();
         for (step, ((&state, &action), (reward, cost))) in places.zip(numbers).enumerate() {
             let row = step * pairs + self.shape.pair(state as usize, action as usize);
             if let Some(&next_state) = next_states.next() {
-                self.kernel.count(row, next_state as usize)?;
+                self.kernel.count(row, next_state as usize, 1)?;
             }
             self.visits[row] += 1;
             self.reward_sums[row] += reward;
             self.cost_sums[row] += cost;
-            if !self.is_dirty[row] {
-                self.is_dirty[row] = true;
-                self.dirty.push(RowIndex {
-                    row: row as u32,
-                    step: step as u32,
-                    state,
-                    action,
-                });
-            }
+            self.mark(RowIndex {
+                row: row as u32,
+                step: step as u32,
+                state,
+                action,
+            });
         }
         Ok(())
     }
 
-    /// The second half: renews the averages of every row counted since the last time, and tells
-    /// `changed` of each.
-    #[inline]
-    pub fn renew(&mut self, changed: impl FnMut(RowEstimate<'_>)) {
-        self.renew_for(Told(changed));
+    #[inline(always)]
+    fn mark(&mut self, index: RowIndex) {
+        let row = index.row as usize;
+        if !self.is_dirty[row] {
+            self.is_dirty[row] = true;
+            self.dirty.push(index);
+        }
     }
 
-    /// [`Estimates::renew`] for a reader.
+    /// Marks every row, so that the next refresh tells of it.
+    pub fn mark_all(&mut self) {
+        for row in 0..self.shape.triples() {
+            let [step, state, action] = self.shape.triple_index(row).map(|index| index as u32);
+            self.mark(RowIndex {
+                row: row as u32,
+                step,
+                state,
+                action,
+            });
+        }
+    }
+
+    /// Brings P-hat of every row counted since the last refresh up to date, and tells `listener` of each row.
     #[inline]
-    pub(crate) fn renew_for(&mut self, reader: impl RowListener) {
-        vectorised(Renewal {
+    pub(crate) fn refresh(&mut self, listener: impl RowListener) {
+        vectorised(Refresh {
             estimates: self,
-            reader,
+            listener,
         });
     }
 
+    /// Brings P-hat of every row counted since the last refresh up to date, and calls `changed` with each row.
+    pub fn refresh_with(&mut self, changed: impl FnMut(&RowEstimate<'_>)) {
+        self.refresh(Call(changed));
+    }
+
     #[inline(always)]
-    fn renew_row(&mut self, place: RowIndex) -> RowEstimate<'_> {
-        let (row, step) = (place.row as usize, place.step as usize);
-        let (state, action) = (place.state as usize, place.action as usize);
+    fn refresh_row(&mut self, index: RowIndex) -> RowEstimate<'_> {
+        let (row, step) = (index.row as usize, index.step as usize);
+        let (state, action) = (index.state as usize, index.action as usize);
         let pair = self.shape.pair(state, action);
         let visits = self.visits[row];
-        let count = f64::from(visits);
-        self.rewards[row] = self.reward_sums[row] / count;
-        self.costs[row] = self.cost_sums[row] / count;
+        let count = f64::from(visits.max(1));
+        let (reward, cost) = (self.reward_sums[row] / count, self.cost_sums[row] / count);
         let mut successors = Successors::NONE;
         if step + 1 < self.shape.horizon() {
-            self.kernel.renew(row, count);
+            self.kernel.refresh(row, count);
             successors = self.kernel.row(step, pair);
         }
         RowEstimate {
@@ -176,49 +227,50 @@ impl Estimates {
             action,
             pair,
             visits,
-            reward: self.rewards[row],
-            cost: self.costs[row],
+            reward,
+            cost,
             successors,
         }
     }
 }
 
-/// Is told of every row that changed. Compilers do not always lay a closure out inside the loop that calls
-/// it; a method that is marked as `#[inline(always)]` they do.
+/// Is told of every refreshed row. Compilers do not always inline a closure into the loop that calls it; a method
+/// marked `#[inline(always)]` they do.
 pub(crate) trait RowListener {
     /// Called once for each row.
-    fn changed(&mut self, row: RowEstimate<'_>);
+    fn changed(&mut self, row: &RowEstimate<'_>);
 }
 
-struct Told<F>(F);
+struct Call<F>(F);
 
-impl<F: FnMut(RowEstimate<'_>)> RowListener for Told<F> {
+impl<F: FnMut(&RowEstimate<'_>)> RowListener for Call<F> {
     #[inline(always)]
-    fn changed(&mut self, row: RowEstimate<'_>) {
+    fn changed(&mut self, row: &RowEstimate<'_>) {
         (self.0)(row);
     }
 }
 
-struct Renewal<'a, R> {
+struct Refresh<'a, R> {
     estimates: &'a mut Estimates,
-    reader: R,
+    listener: R,
 }
 
-impl<R: RowListener> Job for Renewal<'_, R> {
+impl<R: RowListener> Job for Refresh<'_, R> {
     type Output = ();
 
     #[inline(always)]
     fn run(mut self) {
         for index in 0..self.estimates.dirty.len() {
-            let place = self.estimates.dirty[index];
-            self.estimates.is_dirty[place.row as usize] = false;
-            self.reader.changed(self.estimates.renew_row(place));
+            let index = self.estimates.dirty[index];
+            self.estimates.is_dirty[index.row as usize] = false;
+            let row = self.estimates.refresh_row(index);
+            self.listener.changed(&row);
         }
         self.estimates.dirty.clear();
     }
 }
 
-/// What an episode changed at one step.
+/// One row after a refresh.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RowEstimate<'a> {
     /// h.
@@ -249,31 +301,49 @@ mod tests {
         rewards: [f64; 2],
         costs: [f64; 2],
     ) -> Trajectory {
-        Trajectory {
-            states: states.to_vec(),
-            actions: actions.to_vec(),
-            rewards: rewards.to_vec(),
-            costs: costs.to_vec(),
-        }
+        let shape = Shape::new(2, 2, 1).unwrap();
+        let (states, actions) = (states.to_vec(), actions.to_vec());
+        Trajectory::checked(shape, states, actions, rewards.to_vec(), costs.to_vec()).unwrap()
+    }
+
+    fn two_episodes() -> Estimates {
+        let mut estimates = Estimates::new(Shape::new(2, 2, 1).unwrap()).unwrap();
+        let first = episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]);
+        estimates.count(&first).unwrap();
+        let mut changed = Vec::new();
+        estimates.refresh_with(|row| {
+            changed.push((row.step, row.pair, row.visits, row.reward, row.cost));
+        });
+        assert_eq!(changed, [(0, 0, 1, 1.0, 0.5), (1, 1, 1, 0.0, 1.0)]);
+        let second = episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]);
+        estimates.count(&second).unwrap();
+        estimates
     }
 
     #[test]
     fn rows_never_visited_stay_zero_and_visited_ones_are_averages() {
-        let mut estimates = Estimates::new(Shape::new(2, 2, 1).unwrap()).unwrap();
-        let mut changed = Vec::new();
-        estimates
-            .update(&episode([0, 1], [0, 0], [1.0, 0.0], [0.5, 1.0]), |row| {
-                changed.push((row.step, row.pair, row.visits, row.reward, row.cost));
-            })
-            .unwrap();
-        assert_eq!(changed, [(0, 0, 1, 1.0, 0.5), (1, 1, 1, 0.0, 1.0)]);
-        estimates
-            .update(&episode([0, 0], [0, 0], [0.0, 1.0], [0.0, 0.0]), |_| {})
-            .unwrap();
+        let mut estimates = two_episodes();
+        assert!((estimates.frequency(0, 0, 1) - 0.5).abs() < 1e-300);
+        estimates.refresh_with(|_| {});
         assert_eq!(estimates.visits(), &[2, 0, 1, 1]);
         let row = |pair| estimates.kernel().row(0, pair);
         assert_eq!(row(0), Successors::Full(&[0.5, 0.5]));
         assert_eq!(row(1), Successors::Full(&[0.0, 0.0]));
-        assert_eq!(estimates.rewards(), &[0.5, 0.0, 1.0, 0.0]);
+        let rewards: Vec<f64> = (0..4).map(|row| estimates.mean_reward(row)).collect();
+        assert_eq!(rewards, [0.5, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn counts_are_the_whole_state() {
+        let mut estimates = two_episodes();
+        let mut restored = Estimates::try_from(Counts::from(estimates.clone())).unwrap();
+        estimates.refresh_with(|_| {});
+        let mut told = 0;
+        restored.refresh_with(|_| told += 1);
+        assert_eq!((told, &restored), (4, &estimates));
+        let mut broken = Counts::from(estimates);
+        broken.successors[0].count += 1;
+        let refusal = Estimates::try_from(broken).unwrap_err().to_string();
+        assert!(refusal.contains("stored successors"), "{refusal}");
     }
 }

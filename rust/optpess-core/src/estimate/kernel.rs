@@ -1,19 +1,12 @@
-//! P-hat and the counts it is made of.
-
-use serde::{Deserialize, Serialize};
+//! P-hat, and the counts of successors it is made of.
 
 use crate::error::{Error, Result};
+use crate::estimate::counts::SuccessorCount;
+use crate::estimate::storage::{FIRST_LIST_WIDTH, MAX_LISTED_SHARE, is_dense};
 use crate::model::StepKernel;
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::vectorised::{dot, dot_rows, dot_two};
-
-/// Problems with more states than this keep lists of the successors seen, as long as they are short.
-pub const MAX_DENSE_STATES: usize = 64;
-/// How many successors a list has room for at first; it doubles.
-const FIRST_LIST_WIDTH: usize = 4;
-/// A list may hold one state in this many; beyond that rows are kept in full.
-const MAX_LISTED_SHARE: usize = 2;
 
 /// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
 /// that mass leaks there. Nothing is normalised. The last step has no rows.
@@ -21,7 +14,7 @@ const MAX_LISTED_SHARE: usize = 2;
 /// Few states are kept in full, and expectations have the order of additions of a dense
 /// [`crate::model::Kernel`]; many states as lists of the successors seen, in increasing order, with that of a
 /// sparse one.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct EmpiricalKernel {
     num_states: usize,
     pairs: usize,
@@ -29,7 +22,7 @@ pub struct EmpiricalKernel {
     rows: SuccessorCounts,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 enum SuccessorCounts {
     Full {
         counts: Vec<u32>,        // [H - 1, S, A, S]
@@ -97,7 +90,7 @@ impl EmpiricalKernel {
     pub(super) fn new(shape: Shape, in_full: bool) -> Result<Self> {
         let (num_states, pairs) = (shape.num_states(), shape.pairs());
         let num_rows = (shape.horizon() - 1) * pairs;
-        let rows = if num_states > MAX_DENSE_STATES && !in_full {
+        let rows = if !in_full && !is_dense(num_states) {
             SuccessorCounts::listed(num_rows, FIRST_LIST_WIDTH)?
         } else {
             SuccessorCounts::full(num_rows, num_states)?
@@ -144,20 +137,20 @@ impl EmpiricalKernel {
         }
     }
 
-    /// Counts a successor of a row; the row's probabilities lag behind until [`Self::renew`]. Fails only
-    /// where lists outgrow the memory there is.
+    /// Counts a successor of a row `times` times; the row's probabilities lag behind until [`Self::refresh`]. Fails
+    /// only where lists outgrow the memory there is.
     #[inline(always)]
-    pub(super) fn count(&mut self, row: usize, successor: usize) -> Result<()> {
+    pub(super) fn count(&mut self, row: usize, successor: usize, times: u32) -> Result<()> {
         match &mut self.rows {
             SuccessorCounts::Full { counts, .. } => {
-                counts[row * self.num_states + successor] += 1;
+                counts[row * self.num_states + successor] += times;
                 Ok(())
             }
-            SuccessorCounts::Listed { .. } => self.count_listed(row, successor),
+            SuccessorCounts::Listed { .. } => self.count_listed(row, successor, times),
         }
     }
 
-    fn count_listed(&mut self, row: usize, successor: usize) -> Result<()> {
+    fn count_listed(&mut self, row: usize, successor: usize, times: u32) -> Result<()> {
         loop {
             let SuccessorCounts::Listed {
                 width,
@@ -167,14 +160,14 @@ impl EmpiricalKernel {
                 probabilities,
             } = &mut self.rows
             else {
-                return self.count(row, successor);
+                return self.count(row, successor, times);
             };
             let (start, length) = (row * *width, lengths[row] as usize);
             let list = start..start + length;
             let wanted = successor as u32;
             match states[list.clone()].binary_search(&wanted) {
                 Ok(place) => {
-                    counts[start + place] += 1;
+                    counts[start + place] += times;
                     return Ok(());
                 }
                 Err(place) if length < *width => {
@@ -182,7 +175,7 @@ impl EmpiricalKernel {
                     states.copy_within(place..list.end, place + 1);
                     counts.copy_within(place..list.end, place + 1);
                     probabilities.copy_within(place..list.end, place + 1);
-                    (states[place], counts[place], probabilities[place]) = (wanted, 1, 0.0);
+                    (states[place], counts[place], probabilities[place]) = (wanted, times, 0.0);
                     lengths[row] += 1;
                     return Ok(());
                 }
@@ -231,7 +224,7 @@ impl EmpiricalKernel {
 
     /// P-hat = N(s,a,s')/N(s,a) for one row.
     #[inline(always)]
-    pub(super) fn renew(&mut self, row: usize, visits: f64) {
+    pub(super) fn refresh(&mut self, row: usize, visits: f64) {
         let (counts, probabilities, range) = match &mut self.rows {
             SuccessorCounts::Full {
                 counts,
@@ -260,6 +253,29 @@ impl EmpiricalKernel {
         for (share, &count) in last_shares.iter_mut().zip(last_counts) {
             *share = f64::from(count) / visits;
         }
+    }
+
+    /// Every (row, state, count) with a count, rows and states in increasing order.
+    pub(super) fn successor_counts(&self) -> impl Iterator<Item = SuccessorCount> + '_ {
+        (0..self.num_rows).flat_map(|row| {
+            let successors = self.row(row / self.pairs, row % self.pairs).iter();
+            let counted = successors
+                .zip(self.counts(row))
+                .map(move |((state, _), &count)| {
+                    let (row, state) = (row as u32, state as u32);
+                    SuccessorCount { row, state, count }
+                });
+            counted.filter(|successor| successor.count > 0)
+        })
+    }
+
+    /// N_h(s,a,s') of one successor.
+    pub(super) fn count_of(&self, row: usize, state: usize) -> u32 {
+        let place = match self.row(row / self.pairs, row % self.pairs) {
+            Successors::Full(_) => Some(state),
+            Successors::Listed(states, _) => states.binary_search(&(state as u32)).ok(),
+        };
+        place.map_or(0, |place| self.counts(row)[place])
     }
 
     /// N_h(s,a,s') and P-hat in full, `[H - 1, S, A, S]`.
@@ -414,11 +430,11 @@ mod tests {
         [false, true].map(|in_full| {
             let mut kernel = EmpiricalKernel::new(shape, in_full).unwrap();
             for &(row, successor) in successors {
-                kernel.count(row, successor).unwrap();
+                kernel.count(row, successor, 1).unwrap();
             }
             for row in 0..shape.pairs() {
                 let visits = successors.iter().filter(|(counted, _)| *counted == row);
-                kernel.renew(row, visits.count().max(1) as f64);
+                kernel.refresh(row, visits.count().max(1) as f64);
             }
             kernel
         })

@@ -1,8 +1,12 @@
-//! Owns counts and plain averages of what was observed. Refuses bonuses, clipping and confidence.
+//! Counts and plain averages of what was observed. Refuses bonuses, clipping and confidence.
 
+mod counts;
 mod empirical;
 mod kernel;
+mod storage;
 
+pub use counts::Counts;
 pub(crate) use empirical::RowListener;
 pub use empirical::{Estimates, RowEstimate};
-pub use kernel::{EmpiricalKernel, MAX_DENSE_STATES, Successors};
+pub use kernel::{EmpiricalKernel, Successors};
+pub use storage::{FIRST_LIST_WIDTH, MAX_DENSE_STATES, MAX_LISTED_SHARE, is_dense};

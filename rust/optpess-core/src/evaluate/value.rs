@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::with_small_constant;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
+use crate::vectorised::with_small_constant;
 use crate::vectorised::{Job, each_row, vectorised};
 
 /// V^pi_h(s; g, P) for every step and state.

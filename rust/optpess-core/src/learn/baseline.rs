@@ -2,25 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::SafetyMargin;
+use crate::confidence::{CostRadius, LearningTerms, SafetyMargin};
 use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::learn::PolicySource;
 use crate::policy::MarkovPolicy;
+use crate::trajectory::Trajectory;
 
 /// pi0 with what is known of its cost.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SafeBaseline {
     policy: MarkovPolicy,
-    safe_cost: SafeCost,
+    cost: BaselineCost,
 }
 
-/// What is known of the cost of pi0.
+/// What the user knows of the cost of pi0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub enum SafeCost {
+pub enum BaselineCost {
     /// An upper bound c0 below the limit.
-    Known(SafetyMargin),
+    Bounded(SafetyMargin),
     /// Only that it is below this limit: pi0 is played until its cost is known well enough
     /// (\[Liu21\], Appendix E).
-    Estimated {
+    Unknown {
         /// tau.
         cost_limit: f64,
         /// How far the average is trusted.
@@ -34,7 +36,7 @@ impl SafeBaseline {
         margin.check_horizon(policy.shape().horizon())?;
         Ok(Self {
             policy,
-            safe_cost: SafeCost::Known(margin),
+            cost: BaselineCost::Bounded(margin),
         })
     }
 
@@ -50,7 +52,7 @@ impl SafeBaseline {
         }
         Ok(Self {
             policy,
-            safe_cost: SafeCost::Estimated { cost_limit, radius },
+            cost: BaselineCost::Unknown { cost_limit, radius },
         })
     }
 
@@ -60,53 +62,101 @@ impl SafeBaseline {
         &self.policy
     }
 
-    /// What is known of its cost.
+    /// What the user knows of its cost.
     #[must_use]
-    pub fn safe_cost(&self) -> SafeCost {
-        self.safe_cost
+    pub fn cost(&self) -> BaselineCost {
+        self.cost
+    }
+
+    /// (tau, c0), if c0 is given.
+    #[must_use]
+    pub fn margin(&self) -> Option<SafetyMargin> {
+        match self.cost {
+            BaselineCost::Bounded(margin) => Some(margin),
+            BaselineCost::Unknown { .. } => None,
+        }
+    }
+
+    /// Whether c0 is given, or will be estimated with a radius that covers.
+    #[must_use]
+    pub fn cost_is_valid(&self) -> bool {
+        match self.cost {
+            BaselineCost::Bounded(_) => true,
+            BaselineCost::Unknown { radius, .. } => radius.is_valid(),
+        }
+    }
+
+    /// delta of a learner on these terms, with what the estimation of c0 spends ([`SafeCost::begin`]).
+    pub(crate) fn total_failure_probability(&self, terms: &LearningTerms) -> f64 {
+        match self.cost {
+            BaselineCost::Bounded(_) => terms.failure_probability(),
+            BaselineCost::Unknown { .. } => 2.0 * terms.failure_probability(),
+        }
     }
 
     /// tau.
     #[must_use]
     pub fn cost_limit(&self) -> f64 {
-        match self.safe_cost {
-            SafeCost::Known(margin) => margin.cost_limit(),
-            SafeCost::Estimated { cost_limit, .. } => cost_limit,
+        match self.cost {
+            BaselineCost::Bounded(margin) => margin.cost_limit(),
+            BaselineCost::Unknown { cost_limit, .. } => cost_limit,
         }
     }
 }
 
-/// How far the average cost of k episodes of pi0 may be from its mean.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum CostRadius {
-    /// Valid for the paper's noise.
-    ///
-    /// Formula: sqrt((H^2/2 + H) log(2K/d) / k). Derivation: given its path, an episode's cost is a
-    /// sum of H independent terms of variance proxy 1/2; its mean given the path lies in \[0, H\],
-    /// proxy H^2/4; proxies add to H^2/4 + H/2, and Hoeffding's bound is taken over k <= K and both
-    /// sides. Deviation from \[Liu21\], Appendix E: the paper's radius does not cover
-    /// (docs/paper-notes.md).
-    SubGaussian,
-    /// The paper's, sqrt(log(2K/d) / (k H)); it under-covers, so it carries no guarantee.
-    Paper,
+/// c0 as a learner uses it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum SafeCost {
+    Known(SafetyMargin),
+    Estimating(CostEstimation),
 }
 
-impl CostRadius {
-    /// The radius after k >= 1 episodes.
-    #[must_use]
-    pub fn at(self, k: u64, horizon: usize, num_episodes: u64, failure_probability: f64) -> f64 {
-        let horizon = horizon as f64;
-        let log = (2.0 * num_episodes as f64 / failure_probability).ln();
+impl SafeCost {
+    /// What the baseline says of c0, and the terms that are left: an estimation (Appendix E) spends half of delta.
+    pub(crate) fn begin(
+        baseline: &SafeBaseline,
+        terms: LearningTerms,
+    ) -> Result<(Self, LearningTerms)> {
+        match baseline.cost() {
+            BaselineCost::Bounded(margin) => Ok((Self::Known(margin), terms)),
+            BaselineCost::Unknown { cost_limit, radius } => {
+                let terms = terms.with_failure_probability(terms.failure_probability() / 2.0)?;
+                let estimation = CostEstimation::new(cost_limit, radius, &terms);
+                Ok((Self::Estimating(estimation), terms))
+            }
+        }
+    }
+
+    /// (tau, c0), once c0 is known.
+    #[inline(always)]
+    pub(crate) fn margin(&self) -> Option<SafetyMargin> {
         match self {
-            Self::SubGaussian => ((horizon * horizon / 2.0 + horizon) * log / k as f64).sqrt(),
-            Self::Paper => (log / (k as f64 * horizon)).sqrt(),
+            Self::Known(margin) => Some(*margin),
+            Self::Estimating(_) => None,
         }
     }
 
-    /// Whether the radius covers with the probability it claims.
-    #[must_use]
-    pub fn is_valid(self) -> bool {
-        matches!(self, Self::SubGaussian)
+    /// Why pi0 is played, if it is.
+    #[inline(always)]
+    pub(crate) fn source(&self) -> PolicySource {
+        match self {
+            Self::Known(_) => PolicySource::Baseline,
+            Self::Estimating(_) => PolicySource::BaselineEstimation,
+        }
+    }
+
+    /// Takes in one episode of pi0; returns the margin if c0 has just become known.
+    #[inline(always)]
+    pub(crate) fn observe(&mut self, seen: &Trajectory) -> Result<Option<SafetyMargin>> {
+        let Self::Estimating(estimation) = self else {
+            return Ok(None);
+        };
+        let costs = &seen.costs()[..seen.shape().horizon()];
+        let margin = estimation.observe(costs)?;
+        if let Some(margin) = margin {
+            *self = Self::Known(margin);
+        }
+        Ok(margin)
     }
 }
 
@@ -122,17 +172,12 @@ pub(crate) struct CostEstimation {
 }
 
 impl CostEstimation {
-    pub(crate) fn new(
-        cost_limit: f64,
-        radius: CostRadius,
-        num_episodes: u64,
-        failure_probability: f64,
-    ) -> Self {
+    fn new(cost_limit: f64, radius: CostRadius, terms: &LearningTerms) -> Self {
         Self {
             cost_limit,
             radius,
-            num_episodes,
-            failure_probability,
+            num_episodes: terms.num_episodes(),
+            failure_probability: terms.failure_probability(),
             episodes: 0,
             total: 0.0,
         }
@@ -143,7 +188,7 @@ impl CostEstimation {
     /// Formula: stop at the first k with tau - c-hat(k) >= 3 radius(k), and use
     /// c0' = c-hat(k) + radius(k). Citation: \[Liu21\], Appendix E. Deviation: the radius; and c0' is
     /// not taken below 0, where no cost lies.
-    pub(crate) fn observe(&mut self, costs: &[f64]) -> Result<Option<SafetyMargin>> {
+    fn observe(&mut self, costs: &[f64]) -> Result<Option<SafetyMargin>> {
         self.episodes += 1;
         self.total += costs.iter().sum::<f64>();
         let mean = self.total / self.episodes as f64;

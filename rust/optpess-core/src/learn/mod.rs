@@ -1,33 +1,40 @@
-//! Owns the algorithms: the order of calls, the baseline, the gate. Refuses environments, the true
-//! model, regret and printing.
+//! The algorithms: the order of calls, the baseline, the gate. Refuses environments, the true model, regret and
+//! printing.
 //!
-//! A learner has two verbs, which take turns: [`Learner::next_policy`] plans from everything seen so
-//! far, [`Learner::observe`] takes one episode in.
+//! A learner has two verbs, which alternate: [`Learner::next_policy`] plans from everything seen so
+//! far, [`Learner::observe`] counts one episode.
 
+mod any;
 mod baseline;
-mod gate_watch;
+mod biased_model;
+mod experience;
 mod optpess_lp;
 mod optpess_primal_dual;
 pub mod peers;
 mod pessimistic_set;
-mod side_by_side;
-mod turn;
+mod protocol;
 
-pub use baseline::{CostRadius, SafeBaseline, SafeCost};
+pub use any::AnyLearner;
+pub use baseline::{BaselineCost, SafeBaseline};
+pub(crate) use biased_model::SignalListener;
+pub use biased_model::{BiasedCost, BiasedModel};
+pub use experience::Experience;
 pub use optpess_lp::OptPessLp;
 pub use optpess_primal_dual::OptPessPrimalDual;
+pub(crate) use optpess_primal_dual::dual_update;
 pub use pessimistic_set::PessimisticSet;
-pub(crate) use side_by_side::BatchLearners;
+pub use protocol::Protocol;
 
 use serde::{Deserialize, Serialize};
 
+use crate::certify::Certificate;
+use crate::confidence::constants::log_factor;
 use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
-use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::error::Result;
 use crate::estimate::Estimates;
-use crate::lanes::Lane;
-use crate::plan::Certificate;
-use crate::policy::{ActionTable, MarkovPolicy};
+use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
+use crate::table::Signal;
 use crate::trajectory::Trajectory;
 
 /// Where a deployed policy comes from.
@@ -51,11 +58,20 @@ pub enum PolicySource {
     LeastCost,
     /// A step of mirror ascent from the last policy.
     MirrorAscent,
-    /// The best policy whose pessimistic cost is within the limit on transitions that were told.
+    /// The best policy whose pessimistic cost is within the limit on transitions that were given.
     KnownTransitions,
 }
 
-/// What is known of the policy of one episode before it is played.
+impl PolicySource {
+    /// Whether pi0 is played, for whatever reason.
+    #[must_use]
+    #[inline(always)]
+    pub fn is_baseline(self) -> bool {
+        matches!(self, Self::Baseline | Self::BaselineEstimation)
+    }
+}
+
+/// What was decided for one episode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Deployment {
     /// The episode, from 0.
@@ -64,106 +80,141 @@ pub struct Deployment {
     pub source: PolicySource,
     /// The re-evaluation against the limit, for policies of the pessimistic set.
     pub certificate: Option<Certificate>,
-    /// The policy's value for the learner's optimistic reward on its empirical kernel; NaN where the
-    /// algorithm does not compute it.
-    pub optimistic_reward: f64,
-    /// The policy's value for the learner's biased cost on its empirical kernel: pessimistic in
-    /// Algorithm 1, optimistic in Algorithm 2.
-    pub biased_cost: f64,
-    /// Changes whenever the policy does.
-    pub version: u64,
 }
 
-/// A learner: the Input line of an algorithm box with two verbs.
-pub trait Learner: Clone + Send + Sync {
-    /// H, |S|, |A|.
-    fn shape(&self) -> Shape;
-    /// K, delta and the confidence rule.
-    fn terms(&self) -> &LearningTerms;
+impl Deployment {
+    fn new(episode: u64, source: PolicySource) -> Self {
+        Self {
+            episode,
+            source,
+            certificate: None,
+        }
+    }
+
+    fn certified(self, certificate: Certificate) -> Self {
+        Self {
+            certificate: Some(certificate),
+            ..self
+        }
+    }
+}
+
+/// Values of the deployed policy on the learner's own estimates, and what is claimed by them. None where the
+/// algorithm has no such value or makes no such claim.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Figures {
+    /// V of the policy for the optimistic reward.
+    pub optimistic_reward: Option<f64>,
+    /// V of the policy for the biased cost: pessimistic in Algorithm 1, optimistic in Algorithm 2.
+    pub biased_cost: Option<f64>,
+    /// V(c, P) of the policy is claimed to be at least this.
+    pub cost_at_least: Option<f64>,
+    /// V(c, P) of the policy is claimed to be at most this.
+    pub cost_at_most: Option<f64>,
+    /// V* is claimed to be at most this.
+    pub optimum_at_most: Option<f64>,
+}
+
+impl Figures {
+    /// A pessimistic cost bounds the true one from above; an optimistic reward bounds the optimum.
+    pub(crate) fn pessimistic(cost: f64, reward: Option<f64>) -> Self {
+        Self {
+            optimistic_reward: reward,
+            biased_cost: Some(cost),
+            cost_at_most: Some(cost),
+            optimum_at_most: reward,
+            ..Self::default()
+        }
+    }
+
+    /// An optimistic cost, truncated at 0, bounds the true one from below.
+    pub(crate) fn optimistic(cost: f64) -> Self {
+        Self {
+            biased_cost: Some(cost),
+            cost_at_least: Some(cost.max(0.0)),
+            ..Self::default()
+        }
+    }
+}
+
+/// The biased signals of the next plan, and what makes them so.
+#[derive(Debug, Clone)]
+pub struct BiasedSignals<'a> {
+    /// The biased reward; None while its scale is unknown.
+    pub reward: Option<&'a Signal>,
+    /// The biased cost.
+    pub cost: &'a Signal,
+    /// The bonus of each row, `[H, S, A]`.
+    pub bonuses: Vec<f64>,
+}
+
+impl<'a> BiasedSignals<'a> {
+    fn new(reward: Option<&'a Signal>, cost: &'a Signal, bonuses: Vec<f64>) -> Self {
+        Self {
+            reward,
+            cost,
+            bonuses,
+        }
+    }
+}
+
+/// A learner: the Input line of an algorithm box, two verbs that alternate, and getters.
+pub trait Learner: Send + Sync {
+    /// Plans the next episode from everything seen so far.
+    fn next_policy(&mut self) -> Result<Deployment>;
+    /// The policy of the last deployment.
+    fn policy(&self) -> &MarkovPolicy;
+    /// Counts one episode; refuses one of another shape or out of turn, and then is as it was.
+    fn observe(&mut self, seen: &Trajectory) -> Result<()>;
+
+    /// What it was told and has seen.
+    fn experience(&self) -> &Experience;
     /// (tau, c0) as used now; None while c0 is being estimated.
     fn margin(&self) -> Option<SafetyMargin>;
     /// tau.
     fn cost_limit(&self) -> f64;
-    /// The number of episodes observed so far.
-    fn episodes_observed(&self) -> u64;
-    /// Plans the next episode.
-    fn next_policy(&mut self) -> Result<Deployment>;
-    /// As [`Learner::next_policy`], for a caller who keeps a record and nothing else: figures of the
-    /// deployment that no record holds (the policy's values on the empirical kernel) may be NaN, and
-    /// averages and signals may lag behind the counts until someone needs them.
-    #[inline(always)]
-    fn next_plan(&mut self) -> Result<Deployment> {
-        self.next_policy()
-    }
-    /// The policy of the last deployment; of the last by [`Learner::next_policy`], while the learner has
-    /// [`Learner::actions`].
-    fn policy(&self) -> &MarkovPolicy;
-    /// The policy of the last deployment as one action for each (step, state), if the learner keeps it so. Its
-    /// changes are from the version before.
-    #[inline(always)]
-    fn actions(&self) -> Option<ActionTable<'_>> {
-        None
-    }
-    /// Takes in an episode that is known to be well-formed.
-    fn absorb(&mut self, seen: &Trajectory) -> Result<()>;
-    /// Counts and averages.
-    fn estimates(&self) -> &Estimates;
+    /// The biased signals of the next plan, brought up to date with the counts.
+    fn signals(&mut self) -> BiasedSignals<'_>;
+    /// What the learner claims of the policy it deployed last, evaluated when asked.
+    fn figures(&mut self) -> Figures;
     /// What this learner may promise.
     fn guarantee(&self) -> Option<Guarantee>;
+    /// The logarithm in its radii: Z, or L of the algorithms that are compared with.
+    fn log_factor(&self) -> f64 {
+        let (terms, shape) = (self.terms(), self.shape());
+        log_factor(shape, terms.num_episodes(), terms.failure_probability())
+    }
     /// lambda, the dual variable the next plan will use; 0 for algorithms without one.
-    fn multiplier(&self) -> f64;
-
-    /// Copies of the learner that run side by side, for learners and problems that have them.
-    #[expect(private_interfaces, private_bounds, reason = "for the run room alone")]
-    fn flock<V: Lane>(&self) -> Result<Option<BatchLearners<V>>> {
-        Ok(None)
+    fn multiplier(&self) -> f64 {
+        0.0
+    }
+    /// What its paper proves of an algorithm that is compared with, in words.
+    fn promise(&self) -> Option<&'static str> {
+        None
+    }
+    /// How many backward inductions the plans took; one an episode where they are not counted.
+    fn inductions(&self) -> u64 {
+        self.episodes_observed()
     }
 
-    /// Takes in an episode; refuses a malformed one and then is as it was.
-    fn observe(&mut self, seen: &Trajectory) -> Result<()> {
-        check_trajectory(self.shape(), seen)?;
-        self.absorb(seen)
+    /// H, |S|, |A|.
+    #[inline(always)]
+    fn shape(&self) -> Shape {
+        self.experience().shape()
     }
-}
-
-fn check_trajectory(shape: Shape, seen: &Trajectory) -> Result<()> {
-    let horizon = shape.horizon();
-    let lengths = [
-        ("states", seen.states.len()),
-        ("actions", seen.actions.len()),
-        ("rewards", seen.rewards.len()),
-        ("costs", seen.costs.len()),
-    ];
-    for (array, found) in lengths {
-        if found != horizon {
-            return Err(Error::ShapeMismatch {
-                array,
-                axes: "[H]",
-                expected: vec![horizon],
-                found: vec![found],
-            });
-        }
+    /// K, delta and the confidence rule.
+    #[inline(always)]
+    fn terms(&self) -> &LearningTerms {
+        self.experience().terms()
     }
-    let indices = [
-        ("states", &seen.states, shape.num_states()),
-        ("actions", &seen.actions, shape.num_actions()),
-    ];
-    for (array, values, count) in indices {
-        if let Some(step) = values.iter().position(|&value| value as usize >= count) {
-            return Err(Error::OutOfRange {
-                place: ArrayIndex::new(array, &[step]),
-                found: f64::from(values[step]),
-                allowed: Interval::closed(0.0, (count - 1) as f64),
-            });
-        }
+    /// Counts and averages.
+    #[inline(always)]
+    fn estimates(&self) -> &Estimates {
+        self.experience().estimates()
     }
-    for (array, values) in [("rewards", &seen.rewards), ("costs", &seen.costs)] {
-        if let Some(step) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                place: ArrayIndex::new(array, &[step]),
-                found: values[step],
-            });
-        }
+    /// The number of episodes observed so far.
+    #[inline(always)]
+    fn episodes_observed(&self) -> u64 {
+        self.experience().protocol().observed()
     }
-    Ok(())
 }

@@ -1,75 +1,42 @@
-//! Algorithm 1 of \[Liu21\], OptPess-LP: zero violation with probability 1 - delta (Theorem 3.1), given a
-//! strictly safe policy pi0 and a bound c0 < tau on its cost (Assumption 2.2), for noise within
-//! Assumption 2.1.
+//! Algorithm 1 of \[Liu21\], OptPess-LP.
 //!
-//! The box in words: play pi0 until even its pessimistic cost is below (tau + c0)/2; from then on play
-//! the policy with the best optimistic reward among those whose pessimistic cost is within tau. One
-//! episode costs one evaluation of pi0 and, past the gate, one to a few backward inductions.
+//! Promise (Theorem 3.1): with probability at least 1 - delta, no policy deployed in any of the K episodes has an
+//! expected cost above tau. Rests on Assumptions 2.1 (noise) and 2.2 (the expected cost of pi0 is at most c0 < tau).
 //!
-//! With a baseline whose cost is unknown (Appendix E), pi0 is played until its cost is known well
-//! enough; half of delta is spent on that. What is seen meanwhile counts for the estimates.
-
-mod deployment;
-mod planning;
+//! The box in words: play pi0 until even its pessimistic cost is below (tau + c0)/2. From then on play the policy
+//! with the best optimistic reward among those whose pessimistic cost is at most tau. If c0 is not given, play pi0
+//! until it is known well enough (Appendix E); what is seen meanwhile counts.
+//!
+//! Why it is safe: a policy leaves this file through `keep_baseline`, which plays pi0, or through `deploy`, which
+//! plays nothing whose pessimistic cost, evaluated here on the estimates, is above tau (Lemma 5.1). Who proposes the
+//! candidate of line 5 does not matter: the search below, a linear program, or an engine.
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::{
-    Bonus, Guarantee, LearningTerms, OptimisticReward, PessimisticCost, SafetyMargin,
-};
+use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
+use crate::confidence::{OptimisticReward, PessimisticCost};
 use crate::error::Result;
-use crate::estimate::Estimates;
-use crate::evaluate::{Evaluator, PackedProblem};
-use crate::learn::baseline::CostEstimation;
-use crate::learn::gate_watch::GateBound;
-use crate::learn::turn::Protocol;
-use crate::learn::{Deployment, Learner, PessimisticSet, PolicySource, SafeBaseline, SafeCost};
+use crate::learn::baseline::SafeCost;
+use crate::learn::biased_model::{BiasedModel, SearchTask, SignalListener};
+use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
+use crate::learn::{PessimisticSet, PolicySource, SafeBaseline};
 use crate::model::InitialDistribution;
-use crate::plan::{ChordSearch, PackedOracleWork, fit, set_row};
-use crate::policy::{ActionTable, MarkovPolicy};
-use crate::shape::Shape;
+use crate::plan::{ChordSearch, PlainOracle};
+use crate::policy::MarkovPolicy;
 use crate::trajectory::Trajectory;
 
 /// The learner of Algorithm 1.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OptPessLp {
     // Input: K, delta, pi0, c0, tau.
-    shape: Shape,
-    initial: InitialDistribution,
-    baseline: SafeBaseline,
-    /// pi0 as one action for each (step, state), if it is deterministic.
-    baseline_actions: Option<Vec<u32>>, // [H, S]
-    terms: LearningTerms,
-    bonus: Bonus,
-    // What has been learnt.
-    knowledge: Knowledge,
-    estimates: Estimates,
-    pessimistic_cost: PessimisticCost,
-    // Workspaces.
-    evaluator: Evaluator,
-    search: ChordSearch,
-    /// Signals and P-hat once more, laid out for the planner; from the first plan on.
-    #[serde(skip)]
-    board: Option<PackedProblem>,
-    #[serde(skip)]
-    packed_work: Option<PackedOracleWork>,
-    /// What is about to be deployed.
-    candidate: MarkovPolicy,
-    /// The last planned policy that was deployed.
-    planned: MarkovPolicy,
-    watch: GateBound,
-    // Where the run stands.
-    turn: Protocol,
-    /// Whether averages and signals wait until someone needs them.
-    lazy: bool,
-    last: Option<Deployment>,
-}
-
-/// What is known of the cost of pi0, and what follows from it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-enum Knowledge {
-    Estimating(CostEstimation),
-    Margin(SafetyMargin, OptimisticReward),
+    baseline: SafeBaseline, // pi0 and tau
+    safe_cost: SafeCost,    // c0, given or being estimated
+    // What has been seen, and P-hat, r bar and c underbar that follow from it; K and delta are in its bonus.
+    model: BiasedModel<PessimisticCost>,
+    // The plan.
+    search: ChordSearch,   // starts from the two policies of the last plan
+    planned: MarkovPolicy, // the last policy of the pessimistic set that was deployed
+    last_source: PolicySource,
 }
 
 impl OptPessLp {
@@ -80,275 +47,154 @@ impl OptPessLp {
         terms: LearningTerms,
     ) -> Result<Self> {
         let shape = baseline.policy().shape();
-        let terms = match baseline.safe_cost() {
-            SafeCost::Known(_) => terms,
-            SafeCost::Estimated { .. } => {
-                terms.with_failure_probability(terms.failure_probability() / 2.0)?
-            }
-        };
-        let bonus = terms.bonus(shape);
-        let knowledge = match baseline.safe_cost() {
-            SafeCost::Known(margin) => Knowledge::Margin(
-                margin,
-                OptimisticReward::for_zero_violation(shape, &margin, bonus.at(0))?,
-            ),
-            SafeCost::Estimated { cost_limit, radius } => {
-                Knowledge::Estimating(CostEstimation::new(
-                    cost_limit,
-                    radius,
-                    terms.num_episodes(),
-                    terms.failure_probability(),
-                ))
-            }
-        };
+        let (safe_cost, terms) = SafeCost::begin(&baseline, terms)?; // Appendix E spends half of delta on c0
+        let first = terms.bonus(shape).at(0);
+        // The scale of r bar contains c0, so it is formed when that is known.
+        let reward = |margin| OptimisticReward::for_zero_violation(shape, &margin, first);
+        let reward = safe_cost.margin().map(reward).transpose()?;
+        let cost = PessimisticCost::new(shape, first)?;
         Ok(Self {
-            shape,
-            planned: baseline.policy().clone(),
-            candidate: baseline.policy().clone(),
-            initial,
-            baseline_actions: baseline.policy().actions(),
-            baseline,
-            terms,
-            bonus,
-            knowledge,
-            estimates: Estimates::new(shape)?,
-            pessimistic_cost: PessimisticCost::new(shape, bonus.at(0))?,
-            evaluator: Evaluator::new(shape)?,
+            model: BiasedModel::new(initial, terms, reward, cost)?,
             search: ChordSearch::new(shape)?,
-            board: None,
-            packed_work: None,
-            watch: GateBound::new(shape)?,
-            turn: Protocol::new(terms.num_episodes()),
-            lazy: false,
-            last: None,
+            planned: baseline.policy().clone(),
+            last_source: PolicySource::Baseline,
+            baseline,
+            safe_cost,
         })
     }
 
-    /// c underbar, the pessimistic cost the next plan will use.
-    #[must_use]
-    pub fn pessimistic_cost(&self) -> &PessimisticCost {
-        &self.pessimistic_cost
+    /// Line 4: Pi^k (Eq. 9), from the pessimistic cost of pi0. Plays pi0 if the set holds nothing else; else None,
+    /// and a candidate for [`OptPessLp::deploy`] is awaited.
+    pub fn assess(&mut self) -> Result<Option<Deployment>> {
+        self.assess_for(&mut ())
     }
 
-    /// r bar, the optimistic reward the next plan will use; None while c0 is being estimated.
-    #[must_use]
-    pub fn optimistic_reward(&self) -> Option<&OptimisticReward> {
-        match &self.knowledge {
-            Knowledge::Estimating(_) => None,
-            Knowledge::Margin(_, reward) => Some(reward),
+    /// [`OptPessLp::assess`] for an engine, which is told of each refreshed row.
+    pub(crate) fn assess_for(
+        &mut self,
+        listener: &mut impl SignalListener,
+    ) -> Result<Option<Deployment>> {
+        self.await_candidate(listener)?;
+        let cost = self.model.cost_of(self.baseline.policy());
+        let margin = self.safe_cost.margin();
+        match margin.map(|margin| PessimisticSet::assess(cost, &margin)) {
+            Some(PessimisticSet::CostBounded) => Ok(None),
+            Some(PessimisticSet::BaselineOnly) | None => self.keep_baseline().map(Some),
         }
     }
 
-    /// pi0 and what was known of its cost.
-    #[must_use]
-    pub fn baseline(&self) -> &SafeBaseline {
+    /// Line 3: P-hat, r-hat, c-hat (Eq. 3-5), then r bar and c underbar (Eq. 6-8). An engine that knows the gate to be
+    /// open needs no more of line 4.
+    pub(crate) fn await_candidate(&mut self, listener: &mut impl SignalListener) -> Result<()> {
+        self.model.experience.protocol.await_candidate()?;
+        self.model.refresh(listener);
+        Ok(())
+    }
+
+    /// Plays pi0, which is safe by Assumption 2.2.
+    pub(crate) fn keep_baseline(&mut self) -> Result<Deployment> {
+        self.play(self.safe_cost.source())
+    }
+
+    /// Line 5 without its search: plays the candidate if its pessimistic cost is at most tau. One that is above by
+    /// rounding is first mixed with pi0; any other is refused, and another may follow. The policy planned before is
+    /// left in `candidate`.
+    pub fn deploy(&mut self, candidate: &mut MarkovPolicy) -> Result<Deployment> {
+        self.model.experience.protocol.check_awaiting()?;
+        self.model.refresh(&mut ()); // for a learner that was stored since
+        let (pi0, tau) = (self.baseline.policy(), self.baseline.cost_limit());
+        let certificate = self.model.certify(candidate, pi0, tau)?;
+        std::mem::swap(candidate, &mut self.planned);
+        Ok(self
+            .play(PolicySource::PessimisticSet)?
+            .certified(certificate))
+    }
+
+    fn play(&mut self, source: PolicySource) -> Result<Deployment> {
+        let episode = self.model.experience.protocol.deploy()?;
+        self.last_source = source;
+        Ok(Deployment::new(episode, source))
+    }
+
+    /// The search of line 5; None while c0 is being estimated.
+    pub(crate) fn line_5(&mut self) -> Option<SearchTask<'_, PessimisticCost>> {
+        let (problem, pi0) = (self.model.problem()?, self.baseline.policy());
+        Some((problem, &mut self.search, pi0, self.baseline.cost_limit()))
+    }
+
+    /// pi0 and tau.
+    pub(crate) fn baseline(&self) -> &SafeBaseline {
         &self.baseline
     }
 
-    /// The bonus b.
-    #[must_use]
-    pub fn bonus(&self) -> &Bonus {
-        &self.bonus
-    }
-
-    /// How many backward inductions all plans so far took.
-    #[must_use]
-    pub fn inductions(&self) -> u64 {
-        self.search.inductions()
-    }
-
-    /// Pi^k (Alg. 1, line 4) with the pessimistic cost of pi0.
-    fn pessimistic_set(&mut self) -> Result<(PolicySource, (PessimisticSet, f64))> {
-        self.renew_signals()?;
-        let cost = self.evaluator.evaluate(
-            self.baseline.policy(),
-            &self.pessimistic_cost,
-            self.estimates.kernel(),
-            &self.initial,
-        );
-        match &self.knowledge {
-            Knowledge::Estimating(_) => Ok((
-                PolicySource::BaselineEstimation,
-                (PessimisticSet::BaselineOnly, cost),
-            )),
-            Knowledge::Margin(margin, _) => {
-                let values = self.evaluator.values();
-                let compared = (cost, margin.midpoint());
-                self.watch
-                    .evaluated(compared, values, &self.estimates, &self.bonus);
-                Ok((
-                    PolicySource::Baseline,
-                    (PessimisticSet::assess(cost, margin), cost),
-                ))
-            }
-        }
-    }
-
-    /// Alg. 1, lines 3 and 4: estimates and signals of the rows counted since the last time.
-    fn renew_signals(&mut self) -> Result<()> {
-        if let Some(board) = &mut self.board {
-            fit(board, self.estimates.kernel())?;
-        }
-        let (board, last) = (&mut self.board, self.shape.horizon() - 1);
-        let (bonus, cost_signal) = (self.bonus, &mut self.pessimistic_cost);
-        let mut reward_signal = match &mut self.knowledge {
-            Knowledge::Estimating(_) => None,
-            Knowledge::Margin(_, reward) => Some(reward),
-        };
-        self.estimates.renew(|row| {
-            let bonus = bonus.at(row.visits);
-            let cost = cost_signal.update(row.step, row.pair, row.cost, bonus);
-            let Some(signal) = &mut reward_signal else {
-                return;
-            };
-            let reward = signal.update(row.step, row.pair, row.reward, bonus);
-            if let Some(board) = board {
-                let (step, state, action) = (row.step, row.state, row.action);
-                board.set_signals(step, state, action, reward, cost);
-                if step < last {
-                    set_row(board, step, state, action, row.successors);
-                }
-            }
-        });
-        Ok(())
-    }
-
-    /// From an estimate of c0 to the optimistic reward that depends on it.
-    fn learn_margin(&mut self, margin: SafetyMargin) -> Result<()> {
-        self.renew_signals()?;
-        let mut reward =
-            OptimisticReward::for_zero_violation(self.shape, &margin, self.bonus.at(0))?;
-        let pairs = self.shape.pairs();
-        for (row, &visits) in self.estimates.visits().iter().enumerate() {
-            let bonus = self.bonus.at(visits);
-            reward.update(
-                row / pairs,
-                row % pairs,
-                self.estimates.rewards()[row],
-                bonus,
-            );
-        }
-        self.knowledge = Knowledge::Margin(margin, reward);
-        Ok(())
+    /// P-hat, r bar and c underbar.
+    pub(crate) fn model(&self) -> &BiasedModel<PessimisticCost> {
+        &self.model
     }
 }
 
 impl Learner for OptPessLp {
-    fn shape(&self) -> Shape {
-        self.shape
+    fn next_policy(&mut self) -> Result<Deployment> {
+        if let Some(deployment) = self.assess()? {
+            return Ok(deployment); // lines 3 and 4
+        }
+        let mut candidate = self.baseline.policy().clone();
+        if let Some((problem, search, pi0, tau)) = self.line_5() {
+            search.best_within(&mut PlainOracle::new(&problem)?, tau, pi0, &mut candidate)?;
+        }
+        self.deploy(&mut candidate) // line 5
     }
 
-    fn terms(&self) -> &LearningTerms {
-        &self.terms
+    fn policy(&self) -> &MarkovPolicy {
+        match self.last_source {
+            PolicySource::PessimisticSet => &self.planned,
+            _ => self.baseline.policy(),
+        }
+    }
+
+    fn observe(&mut self, seen: &Trajectory) -> Result<()> {
+        self.model.experience.observe(seen)?; // lines 6 and 7
+        if let Some(margin) = self.safe_cost.observe(seen)? {
+            let (shape, first) = (seen.shape(), self.model.bonus().at(0));
+            let reward = OptimisticReward::for_zero_violation(shape, &margin, first)?;
+            self.model.set_reward(reward); // Appendix E has ended
+        }
+        Ok(())
+    }
+
+    /// Lemma 5.1 bounds the cost of whatever is played, Lemma 5.3 the optimum by r bar of a planned policy.
+    fn figures(&mut self) -> Figures {
+        self.model.refresh(&mut ());
+        let policy = self.policy().clone();
+        let planned = self.last_source == PolicySource::PessimisticSet;
+        let reward = self.model.reward_of(&policy).filter(|_| planned);
+        Figures::pessimistic(self.model.cost_of(&policy), reward)
+    }
+
+    fn guarantee(&self) -> Option<Guarantee> {
+        let terms = self.terms();
+        let probability = 1.0 - self.baseline.total_failure_probability(terms);
+        let holds = self.baseline.cost_is_valid() && terms.rule().keeps_guarantee();
+        holds.then_some(Guarantee::ZeroViolation { probability })
+    }
+
+    fn experience(&self) -> &Experience {
+        self.model.experience()
     }
 
     fn margin(&self) -> Option<SafetyMargin> {
-        match &self.knowledge {
-            Knowledge::Estimating(_) => None,
-            Knowledge::Margin(margin, _) => Some(*margin),
-        }
+        self.safe_cost.margin()
     }
 
     fn cost_limit(&self) -> f64 {
         self.baseline.cost_limit()
     }
 
-    fn episodes_observed(&self) -> u64 {
-        self.turn.observed()
+    fn signals(&mut self) -> BiasedSignals<'_> {
+        self.model.signals()
     }
 
-    #[inline]
-    fn next_policy(&mut self) -> Result<Deployment> {
-        self.turn.check_plan()?;
-        self.lazy = false;
-        let (source, (set, cost)) = self.pessimistic_set()?; // Alg. 1, line 4
-        match set {
-            PessimisticSet::BaselineOnly => Ok(self.deploy_baseline(source, cost)),
-            PessimisticSet::CostBounded => {
-                self.plan()?; // Alg. 1, line 5
-                self.deploy_planned()
-            }
-        }
-    }
-
-    /// While the gate is surely shut nothing is evaluated and nothing but counts is kept up to date; while it
-    /// is surely open pi0 is not evaluated.
-    #[inline]
-    fn next_plan(&mut self) -> Result<Deployment> {
-        self.turn.check_plan()?;
-        let surely_shut = match &self.knowledge {
-            Knowledge::Estimating(_) => Some(PolicySource::BaselineEstimation),
-            Knowledge::Margin(..) => self
-                .watch
-                .is_shut(self.turn.observed())
-                .then_some(PolicySource::Baseline),
-        };
-        if let Some(source) = surely_shut {
-            self.lazy = true;
-            return Ok(self.deploy_baseline(source, f64::NAN));
-        }
-        self.lazy = false;
-        if !self.watch.is_open() {
-            let (source, (set, cost)) = self.pessimistic_set()?;
-            if set == PessimisticSet::BaselineOnly {
-                return Ok(self.deploy_baseline(source, cost));
-            }
-        }
-        self.plan()?;
-        self.deploy_certified()
-    }
-
-    #[inline(always)]
-    fn actions(&self) -> Option<ActionTable<'_>> {
-        let actions = self.baseline_actions.as_ref()?;
-        let on_baseline =
-            !matches!(self.last, Some(last) if last.source == PolicySource::PessimisticSet);
-        on_baseline.then(|| ActionTable::new(actions, self.shape.num_states(), &[]))
-    }
-
-    fn policy(&self) -> &MarkovPolicy {
-        match self.last {
-            Some(last) if last.source == PolicySource::PessimisticSet => &self.planned,
-            _ => self.baseline.policy(),
-        }
-    }
-
-    #[inline]
-    fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
-        self.turn.check_observe()?;
-        self.estimates.count(seen)?; // Alg. 1, line 7
-        let k = self.turn.k();
-        self.watch
-            .counted(k, seen, &self.estimates, &self.pessimistic_cost);
-        if !self.lazy {
-            self.renew_signals()?;
-        }
-        self.turn.seen();
-        if let Knowledge::Estimating(estimation) = &mut self.knowledge
-            && let Some(margin) = estimation.observe(&seen.costs)?
-        {
-            self.learn_margin(margin)?;
-        }
-        Ok(())
-    }
-
-    fn estimates(&self) -> &Estimates {
-        &self.estimates
-    }
-
-    fn guarantee(&self) -> Option<Guarantee> {
-        let (valid, failure_probability) = match self.baseline.safe_cost() {
-            SafeCost::Known(_) => (true, self.terms.failure_probability()),
-            SafeCost::Estimated { radius, .. } => {
-                (radius.is_valid(), 2.0 * self.terms.failure_probability())
-            }
-        };
-        (valid && self.terms.rule().keeps_guarantee()).then_some(Guarantee::ZeroViolation {
-            probability: 1.0 - failure_probability,
-        })
-    }
-
-    fn multiplier(&self) -> f64 {
-        0.0
+    fn inductions(&self) -> u64 {
+        self.search.inductions()
     }
 }

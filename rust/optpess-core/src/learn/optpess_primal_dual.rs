@@ -1,55 +1,51 @@
-//! Algorithm 2 of \[Liu21\], OptPess-PrimalDual: violation bounded in K with probability 1 - delta
-//! (Theorem 4.1), given only that some policy costs at most c0 < tau (Assumption 2.2), for noise within
-//! Assumption 2.1.
+//! Algorithm 2 of \[Liu21\], OptPess-PrimalDual.
 //!
-//! The box in words: play the best policy for optimistic reward minus priced optimistic cost; raise the
-//! price by how much the optimistic cost, made pessimistic by eps_k, exceeds the limit. One episode
-//! costs one backward induction.
+//! Promise (Theorem 4.1): with probability at least 1 - delta, the sum over episodes of (expected cost - tau) is
+//! bounded by a constant that does not depend on K. Rests on Assumptions 2.1 (noise) and 2.2 (some policy costs at
+//! most c0 < tau); the proof needs H >= 2 and S >= 2 (docs/paper-notes.md, 14).
+//!
+//! The box in words: play the policy that is best for optimistic reward minus lambda/eta_k times optimistic cost.
+//! Raise lambda by how much the optimistic cost of that policy, made pessimistic by eps_k, exceeds tau.
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::constants::{constraint_tightening, primal_scaling, tightening_delta};
-use crate::confidence::{
-    Bonus, Guarantee, LearningTerms, OptimisticCost, OptimisticReward, SafetyMargin,
-};
+use crate::confidence::constants::Schedule;
+use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
+use crate::confidence::{OptimisticCost, OptimisticReward};
 use crate::error::Result;
-use crate::estimate::{Estimates, RowEstimate, RowListener};
-use crate::lanes::Lane;
-use crate::learn::turn::Protocol;
-use crate::learn::{BatchLearners, Deployment, Learner, PolicySource};
+use crate::learn::biased_model::{BiasedModel, SignalListener};
+use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, PolicySource};
 use crate::model::InitialDistribution;
-use crate::plan::{
-    LagrangianPlanner, Oracle, PlainOracle, PlanningProblem, PlanningWork, RowUpdate, Vertex,
-};
-use crate::policy::{ActionTable, MarkovPolicy};
+use crate::number::Number;
+use crate::plan::GreedyPlan;
+use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
-use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
 
 /// The learner of Algorithm 2.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OptPessPrimalDual {
     // Input: K, delta, c0, tau.
-    shape: Shape,
-    initial: InitialDistribution,
     margin: SafetyMargin,
-    terms: LearningTerms,
-    bonus: Bonus,
-    tightening_delta: f64,
-    // What has been learnt.
-    estimates: Estimates,
-    optimistic_reward: OptimisticReward,
-    optimistic_cost: OptimisticCost,
-    multiplier: f64,
-    next_multiplier: f64,
-    // The plan, and workspaces for its figures.
-    planner: LagrangianPlanner,
-    work: PlanningWork,
-    played: Vertex,
+    schedule: Schedule, // eps_k and eta_k
+    // What has been seen, and P-hat, r tilde and c tilde that follow from it; K and delta are in its bonus.
+    model: BiasedModel<OptimisticCost>,
+    multiplier: f64,      // lambda^k
+    next_multiplier: f64, // lambda^{k+1}, from the plan on
+    // The plan.
+    induction: GreedyPlan,
     policy: MarkovPolicy,
-    // Where the run stands.
-    turn: Protocol,
-    version: u64,
+}
+
+/// Line 7 of Algorithm 2.
+///
+/// Formula: lambda^{k+1} = (lambda^k + max(0, V(c tilde)) + eps_k - tau)_+. Citation: \[Liu21\], Eq. (12).
+/// Deviation: none; the truncation is of the start value only (docs/paper-notes.md, 4).
+#[inline(always)]
+pub(crate) fn dual_update<V: Number>(multiplier: V, cost: V, epsilon: f64, tau: f64) -> V {
+    multiplier.zip(cost, |lambda, cost| {
+        (lambda + cost.max(0.0) + epsilon - tau).max(0.0)
+    })
 }
 
 impl OptPessPrimalDual {
@@ -61,96 +57,98 @@ impl OptPessPrimalDual {
         terms: LearningTerms,
     ) -> Result<Self> {
         margin.check_horizon(shape.horizon())?;
-        let bonus = terms.bonus(shape);
-        let optimistic_reward = OptimisticReward::for_bounded_violation(shape, bonus.at(0))?;
-        let optimistic_cost = OptimisticCost::new(shape, bonus.at(0))?;
-        let first = (optimistic_reward.at(0, 0), optimistic_cost.at(0, 0));
-        let estimates = Estimates::new(shape)?;
-        let planner = LagrangianPlanner::new(shape, first.0, first.1, estimates.kernel())?;
-        let played = Vertex::new(shape)?;
+        let first = terms.bonus(shape).at(0);
+        let reward = OptimisticReward::for_bounded_violation(shape, first)?;
+        let cost = OptimisticCost::new(shape, first)?;
+        let induction = GreedyPlan::new(shape)?;
         Ok(Self {
-            shape,
-            initial,
-            margin,
-            terms,
-            bonus,
-            tightening_delta: tightening_delta(shape, terms.failure_probability()),
-            estimates,
-            optimistic_reward,
-            optimistic_cost,
+            schedule: Schedule::new(shape, &margin, terms.failure_probability()),
+            model: BiasedModel::new(initial, terms, Some(reward), cost)?,
             multiplier: 0.0,
             next_multiplier: 0.0,
-            planner,
-            work: PlanningWork::new(shape)?,
-            policy: played.policy(shape)?,
-            played,
-            turn: Protocol::new(terms.num_episodes()),
-            version: 0,
+            policy: induction.policy()?,
+            induction,
+            margin,
         })
     }
 
-    /// r tilde, the optimistic reward the next plan will use.
-    #[must_use]
-    pub fn optimistic_reward(&self) -> &OptimisticReward {
-        &self.optimistic_reward
+    /// Lines 3 to 5: eta_k; P-hat, r-hat, c-hat (Eq. 3-5); r tilde and c tilde (Eq. 11). Returns lambda^k/eta_k, the
+    /// price of cost in line 6. `listener` is told of each row that changed.
+    pub(crate) fn price(&mut self, listener: &mut impl SignalListener) -> Result<f64> {
+        self.model.experience.protocol.await_candidate()?;
+        self.model.refresh(listener);
+        Ok(self.multiplier / self.schedule.scaling(self.model.experience.protocol.k()))
     }
 
-    /// c tilde, the optimistic cost the next plan will use.
-    #[must_use]
-    pub fn optimistic_cost(&self) -> &OptimisticCost {
-        &self.optimistic_cost
+    /// Line 7, given V(c tilde) of the policy of line 6; eps_k of line 3 is read here, where it is used.
+    pub(crate) fn charge(&mut self, cost: f64) -> Result<Deployment> {
+        let epsilon = self.schedule.tightening(self.model.experience.protocol.k());
+        let (lambda, tau) = (self.multiplier, self.margin.cost_limit());
+        self.next_multiplier = dual_update(lambda, cost, epsilon, tau);
+        let episode = self.model.experience.protocol.deploy()?;
+        Ok(Deployment::new(episode, PolicySource::Lagrangian))
     }
 
-    /// mu.
-    pub(crate) fn initial(&self) -> &InitialDistribution {
-        &self.initial
+    /// Makes `actions`, `[H, S]`, the policy of the last deployment: an engine has found it.
+    pub(crate) fn set_actions(&mut self, actions: &[u32]) {
+        self.policy.set_actions(actions);
     }
 
-    /// (tau, c0).
-    pub(crate) fn safety_margin(&self) -> &SafetyMargin {
-        &self.margin
+    /// eps_k and eta_k.
+    pub(crate) fn schedule(&self) -> &Schedule {
+        &self.schedule
     }
 
-    /// delta', the share of delta in eps_k.
-    pub(crate) fn tightening_delta(&self) -> f64 {
-        self.tightening_delta
-    }
-
-    /// The bonus b.
-    #[must_use]
-    pub fn bonus(&self) -> &Bonus {
-        &self.bonus
-    }
-}
-
-/// What follows from the estimates of a row.
-struct Signals<'a> {
-    bonus: Bonus,
-    reward: &'a mut OptimisticReward,
-    cost: &'a mut OptimisticCost,
-    planner: &'a mut LagrangianPlanner,
-}
-
-impl RowListener for Signals<'_> {
-    #[inline(always)]
-    fn changed(&mut self, row: RowEstimate<'_>) {
-        let (step, pair, bonus) = (row.step, row.pair, self.bonus.at(row.visits));
-        let data = RowUpdate {
-            reward: self.reward.update(step, pair, row.reward, bonus),
-            cost: self.cost.update(step, pair, row.cost, bonus),
-            row: row.successors,
-        };
-        self.planner.set(step, row.state, row.action, data);
+    /// P-hat, r tilde and c tilde.
+    pub(crate) fn model(&self) -> &BiasedModel<OptimisticCost> {
+        &self.model
     }
 }
 
 impl Learner for OptPessPrimalDual {
-    fn shape(&self) -> Shape {
-        self.shape
+    fn next_policy(&mut self) -> Result<Deployment> {
+        let price = self.price(&mut ())?; // lines 3 to 5
+        // Line 6. tau is a constant of the objective and does not enter the recursion (docs/paper-notes.md, 3).
+        if let Some(problem) = self.model.problem() {
+            self.induction
+                .solve(&problem.lagrangian(price), problem.kernel);
+        }
+        self.policy.set_actions(self.induction.actions());
+        let cost = self.model.cost_of(&self.policy);
+        self.charge(cost) // line 7
     }
 
-    fn terms(&self) -> &LearningTerms {
-        &self.terms
+    fn policy(&self) -> &MarkovPolicy {
+        &self.policy
+    }
+
+    fn observe(&mut self, seen: &Trajectory) -> Result<()> {
+        self.model.experience.observe(seen)?; // lines 8 and 9
+        self.multiplier = self.next_multiplier;
+        Ok(())
+    }
+
+    /// Lemma C.1 bounds the cost of the policy from below.
+    fn figures(&mut self) -> Figures {
+        self.model.refresh(&mut ());
+        let optimistic_reward = self.model.reward_of(&self.policy);
+        let cost = self.model.cost_of(&self.policy);
+        Figures {
+            optimistic_reward,
+            ..Figures::optimistic(cost)
+        }
+    }
+
+    fn guarantee(&self) -> Option<Guarantee> {
+        let (shape, terms) = (self.shape(), self.terms());
+        let probability = 1.0 - terms.failure_probability();
+        let covered = shape.horizon() >= 2 && shape.num_states() >= 2;
+        (covered && terms.rule().keeps_guarantee())
+            .then_some(Guarantee::BoundedViolation { probability })
+    }
+
+    fn experience(&self) -> &Experience {
+        self.model.experience()
     }
 
     fn margin(&self) -> Option<SafetyMargin> {
@@ -161,100 +159,11 @@ impl Learner for OptPessPrimalDual {
         self.margin.cost_limit()
     }
 
-    fn episodes_observed(&self) -> u64 {
-        self.turn.observed()
-    }
-
-    fn next_policy(&mut self) -> Result<Deployment> {
-        let deployment = self.next_plan()?;
-        let problem = PlanningProblem {
-            shape: self.shape,
-            reward: &self.optimistic_reward,
-            cost: &self.optimistic_cost,
-            kernel: self.estimates.kernel(),
-            initial: &self.initial,
-        };
-        let (states, actions) = (self.shape.num_states(), self.planner.actions());
-        for (place, action) in self.played.actions.iter_mut().enumerate() {
-            *action = actions.at(place / states, place % states) as u32;
-        }
-        self.policy.set_actions(&self.played.actions);
-        PlainOracle::on(&problem, &mut self.work).locate(&mut self.played);
-        Ok(Deployment {
-            optimistic_reward: self.played.reward,
-            biased_cost: self.played.cost,
-            ..deployment
-        })
-    }
-
-    #[inline]
-    fn next_plan(&mut self) -> Result<Deployment> {
-        self.turn.check_plan()?;
-        // Alg. 2, line 3
-        let epsilon = constraint_tightening(self.turn.k(), self.shape, self.tightening_delta);
-        let eta = primal_scaling(self.turn.k(), self.shape, &self.margin);
-        // Alg. 2, line 6: tau is a constant of the objective and does not enter the recursion.
-        self.version += u64::from(self.planner.best_for(self.multiplier / eta));
-        // Alg. 2, line 7; the truncation of Eq. (12) is of the start value only.
-        let truncated_cost = self.planner.truncated_cost(&self.initial);
-        self.next_multiplier =
-            (self.multiplier + truncated_cost + epsilon - self.margin.cost_limit()).max(0.0);
-        self.turn.planned();
-        Ok(Deployment {
-            episode: self.turn.observed(),
-            source: PolicySource::Lagrangian,
-            certificate: None,
-            optimistic_reward: f64::NAN,
-            biased_cost: f64::NAN,
-            version: self.version,
-        })
-    }
-
-    #[inline(always)]
-    fn actions(&self) -> Option<ActionTable<'_>> {
-        Some(self.planner.actions())
-    }
-
-    fn policy(&self) -> &MarkovPolicy {
-        &self.policy
-    }
-
-    #[inline]
-    fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
-        self.turn.check_observe()?;
-        // Alg. 2, lines 4, 5 and 9: counters, estimates and signals of the rows that changed.
-        self.estimates.count(seen)?;
-        self.planner.fit(self.estimates.kernel())?;
-        self.estimates.renew_for(Signals {
-            bonus: self.bonus,
-            reward: &mut self.optimistic_reward,
-            cost: &mut self.optimistic_cost,
-            planner: &mut self.planner,
-        });
-        self.multiplier = self.next_multiplier;
-        self.turn.seen();
-        Ok(())
-    }
-
-    fn estimates(&self) -> &Estimates {
-        &self.estimates
-    }
-
-    /// None for H = 1 or S = 1 too: the proof of Lemma 5.5 assumes both to be at least 2.
-    fn guarantee(&self) -> Option<Guarantee> {
-        let covered = self.shape.horizon() >= 2 && self.shape.num_states() >= 2;
-        (covered && self.terms.rule().keeps_guarantee()).then_some(Guarantee::BoundedViolation {
-            probability: 1.0 - self.terms.failure_probability(),
-        })
+    fn signals(&mut self) -> BiasedSignals<'_> {
+        self.model.signals()
     }
 
     fn multiplier(&self) -> f64 {
         self.multiplier
-    }
-
-    #[expect(private_interfaces, private_bounds, reason = "for the run room alone")]
-    fn flock<V: Lane>(&self) -> Result<Option<BatchLearners<V>>> {
-        self.turn.check_plan()?;
-        BatchLearners::new(self)
     }
 }

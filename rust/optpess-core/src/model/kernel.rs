@@ -175,6 +175,16 @@ impl Kernel {
             .chain(sparse.zip(probabilities.iter().copied()))
     }
 
+    /// The pairs (state, probability) of a row with a positive probability.
+    pub fn possible_successors(
+        &self,
+        step: usize,
+        pair: usize,
+    ) -> impl Iterator<Item = (usize, f64)> + '_ {
+        let successors = self.successors(step, pair);
+        successors.filter(|&(_, probability)| probability > 0.0)
+    }
+
     /// The probabilities as dense rows, `[H, S, A, S]` or `[S, A, S]`.
     pub fn to_dense(&self) -> Result<Vec<f64>> {
         match &self.rows {

@@ -1,6 +1,8 @@
 //! The best policy for one signal, by backward induction.
 
-use crate::error::Result;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
 use crate::model::StepKernel;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -8,13 +10,29 @@ use crate::table::{StateValues, StepSignal, zeros};
 use crate::vectorised::{Job, each_row, vectorised};
 
 /// A deterministic policy with the values it attains; also the workspace of the next induction.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Shape", try_from = "Shape")]
 pub struct GreedyPlan {
     shape: Shape,
     actions: Vec<u32>, // [H, S]
     values: StateValues,
     /// The expected value of the next state, then Q_h, for the step at hand.
     expected: Vec<f64>, // [S, A]
+}
+
+/// A workspace is stored as its shape.
+impl From<GreedyPlan> for Shape {
+    fn from(plan: GreedyPlan) -> Self {
+        plan.shape
+    }
+}
+
+impl TryFrom<Shape> for GreedyPlan {
+    type Error = Error;
+
+    fn try_from(shape: Shape) -> Result<Self> {
+        Self::new(shape)
+    }
 }
 
 impl GreedyPlan {

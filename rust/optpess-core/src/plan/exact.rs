@@ -1,10 +1,10 @@
 //! The constrained optimum as a policy, certified, for one constraint.
 
+use crate::certify::{Reevaluation, certify, within};
 use crate::error::{ArrayIndex, Error, Interval, Result};
-use crate::evaluate::{evaluate, mix_policies};
+use crate::evaluate::{Evaluator, evaluate, mix_policies};
 use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
 use crate::plan::backward_induction::GreedyPlan;
-use crate::plan::certificate::{Certificate, certified};
 use crate::plan::chord::ChordSearch;
 use crate::plan::problem::{Objective, Oracle, PlainOracle, PlanningProblem, Vertex};
 use crate::policy::MarkovPolicy;
@@ -26,7 +26,7 @@ pub struct ExactPlan {
     /// An upper bound on the optimum: the Lagrangian at the multiplier.
     pub bound: f64,
     /// V(g_c) as re-evaluated, the limit, and the repair if there was one.
-    pub certificate: Certificate,
+    pub certificate: Reevaluation,
     /// The deterministic policies that are mixed, with their weights; the one within the limit first.
     pub ends: Vec<(f64, MarkovPolicy)>,
     /// How many backward inductions finding it took; the one behind the bound comes on top.
@@ -75,7 +75,7 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
         _ => mix_policies(&ends, &weights, kernel, initial)?,
     };
     let rounding = search.cost_rounding(&mut oracle, limit);
-    let (policy, certificate) = certified_to_rounding(problem, mixed, &ends[0], limit, rounding)?;
+    let (policy, certificate) = reevaluated(problem, mixed, &ends[0], limit, rounding)?;
     let value = evaluate(&policy, problem.reward, kernel, initial)?;
     // Where a little cost is worth a lot, so is the rounding of the cost.
     let priced_rounding = found.multiplier * rounding;
@@ -98,27 +98,30 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
     })
 }
 
-/// [`certified`], but where the least attainable cost is the limit to rounding, there is no safe policy
+/// [`certify`] for a known model: where the least attainable cost is the limit to rounding, there is no safe policy
 /// with slack to repair with, and the rounding error stands.
-fn certified_to_rounding<R: StepSignal, C: StepSignal, K: StepKernel>(
+fn reevaluated<R: StepSignal, C: StepSignal, K: StepKernel>(
     problem: &PlanningProblem<'_, R, C, K>,
-    policy: MarkovPolicy,
+    mut policy: MarkovPolicy,
     safe: &MarkovPolicy,
     limit: f64,
     rounding: f64,
-) -> Result<(MarkovPolicy, Certificate)> {
+) -> Result<(MarkovPolicy, Reevaluation)> {
     let (cost, kernel, initial) = (problem.cost, problem.kernel, problem.initial);
-    let found = evaluate(&policy, cost, kernel, initial)?;
-    if found > limit && found <= limit + rounding && evaluate(safe, cost, kernel, initial)? >= limit
-    {
-        let certificate = Certificate {
+    let mut evaluator = Evaluator::new(problem.shape)?;
+    let found = evaluator.evaluate(&policy, cost, kernel, initial);
+    let safe_cost = evaluator.evaluate(safe, cost, kernel, initial);
+    if !within(found, limit) && within(found, limit + rounding) && within(limit, safe_cost) {
+        let reevaluation = Reevaluation {
             cost: found,
             limit,
             repair: 0.0,
         };
-        return Ok((policy, certificate));
+        return Ok((policy, reevaluation));
     }
-    certified(policy, safe, cost, kernel, initial, limit)
+    let evaluator = &mut evaluator;
+    let certificate = certify(evaluator, &mut policy, safe, cost, kernel, initial, limit)?;
+    Ok((policy, certificate.into()))
 }
 
 /// The policy at one end of the trade-off between the reward and one cost of a known model.

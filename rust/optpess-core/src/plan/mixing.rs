@@ -3,12 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::lanes::with_small_constant;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::plan::problem::Vertex;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::zeros;
+use crate::vectorised::with_small_constant;
 use crate::vectorised::{Job, vectorised};
 
 /// Workspace for mixing; nothing is allocated later.

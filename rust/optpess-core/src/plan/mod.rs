@@ -2,8 +2,6 @@
 //! came from and whether they are biased.
 
 mod backward_induction;
-mod boarded;
-mod certificate;
 mod chord;
 mod exact;
 mod extended;
@@ -11,16 +9,11 @@ mod extended_plan;
 mod frontier;
 mod kernel_box;
 mod lagrangian;
-mod lexicographic;
 mod mirror_ascent;
 mod mixing;
-mod priced;
-mod priced_induction;
 mod problem;
 
 pub use backward_induction::{GreedyPlan, backward_induction};
-pub(crate) use boarded::{PackedOracle, PackedOracleWork, pack};
-pub use certificate::{Certificate, certified};
 pub use chord::{Chord, ChordSearch, ChordSolution, PLANNING_MARGIN, least_cost_and_rounding};
 pub use exact::{ExactPlan, extreme, problem_of, solve_exactly};
 pub use extended::{Extended, ExtendedOracle, ExtendedVertex, ExtendedWork, extended_induction};
@@ -30,8 +23,7 @@ pub use kernel_box::KernelBox;
 pub use lagrangian::{LagrangianSignal, lagrangian_plan, locate};
 pub use mirror_ascent::MirrorAscent;
 pub use mixing::PolicyMixer;
-pub(crate) use priced::{LagrangianPlanner, RowUpdate};
-pub(crate) use priced_induction::{fit, set_row};
+pub(crate) use problem::TIE_WIDTH;
 pub use problem::{
     Objective, Oracle, Penalised, PlainOracle, PlanningProblem, PlanningWork, Point, Vertex,
 };

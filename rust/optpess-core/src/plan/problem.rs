@@ -20,7 +20,7 @@ use crate::vectorised::{Job, each_row, vectorised};
 /// less than this are told apart by the second. Rounding breaks exact ties of integer-valued
 /// problems by a few units of 1e-16; without a width the end points would be arbitrary among
 /// policies that are equal on paper.
-pub(super) const TIE_WIDTH: f64 = 1e-13;
+pub(crate) const TIE_WIDTH: f64 = 1e-13;
 
 /// A deterministic policy and where it lies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

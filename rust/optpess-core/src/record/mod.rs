@@ -1,15 +1,14 @@
-//! Owns what happened, as data, and plain statistics of it. Refuses to compute true values: those are
-//! the judge's.
+//! What happened in a run, as data: curves at record points and exact totals. Refuses to compute true values: those
+//! are the judge's.
 
 mod schedule;
-mod side_by_side;
 mod sum;
 
 pub use schedule::record_points;
-pub(crate) use side_by_side::BatchRecorder;
 pub use sum::CompensatedSum;
 
 use crate::learn::{Deployment, PolicySource};
+use crate::number::Number;
 
 /// The true value and cost of a deployed policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -51,25 +50,55 @@ pub struct ReplicateRecord {
     pub safe_cost: f64,
 }
 
-/// Adds episodes up into a [`ReplicateRecord`]; memory does not grow with their number.
+impl ReplicateRecord {
+    fn new(num_points: usize) -> Self {
+        let curve = || Vec::with_capacity(num_points);
+        Self {
+            reward_regret: curve(),
+            signed_violation: curve(),
+            strong_violation: curve(),
+            multiplier: curve(),
+            worst_violation: 0.0,
+            violating_episodes: 0,
+            first_violation: None,
+            baseline_episodes: 0,
+            estimation_episodes: 0,
+            first_planned: None,
+            least_slack: f64::INFINITY,
+            repairs: (0, 0.0),
+            safe_cost: f64::NAN,
+        }
+    }
+}
+
+/// Adds the episodes of one replicate, or of several in lanes, up into records. Memory does not grow with their number.
 #[derive(Debug)]
-pub struct Recorder<'a> {
+pub struct Recorder<'a, V: Number = f64> {
     points: &'a [u64],
     optimal_value: f64,
     cost_limit: f64,
-    regret: CompensatedSum,
-    signed: CompensatedSum,
-    strong: CompensatedSum,
+    regret: CompensatedSum<V>,
+    signed: CompensatedSum<V>,
+    strong: CompensatedSum<V>,
+    worst_violation: V,
+    violating_episodes: V, // below 2^32, so exact
+    /// How many replicates have never violated the limit.
+    never_violating: usize,
     episodes: u64,
     next_point: u64,
-    record: ReplicateRecord,
+    records: Vec<ReplicateRecord>, // one a replicate
 }
 
-impl<'a> Recorder<'a> {
-    /// A record to be filled at these points (numbers of episodes, increasing).
+impl<'a, V: Number> Recorder<'a, V> {
+    /// Records at these points, for as many replicates as have a lane, at most.
     #[must_use]
-    pub fn new(points: &'a [u64], optimal_value: f64, cost_limit: f64) -> Self {
-        let curve = || Vec::with_capacity(points.len());
+    pub fn new(
+        points: &'a [u64],
+        optimal_value: f64,
+        cost_limit: f64,
+        num_replicates: usize,
+    ) -> Self {
+        let records = (0..num_replicates).map(|_| ReplicateRecord::new(points.len()));
         Self {
             points,
             optimal_value,
@@ -77,63 +106,34 @@ impl<'a> Recorder<'a> {
             regret: CompensatedSum::default(),
             signed: CompensatedSum::default(),
             strong: CompensatedSum::default(),
+            worst_violation: V::default(),
+            violating_episodes: V::default(),
+            never_violating: num_replicates,
             episodes: 0,
             next_point: points.first().copied().unwrap_or(u64::MAX),
-            record: ReplicateRecord {
-                reward_regret: curve(),
-                signed_violation: curve(),
-                strong_violation: curve(),
-                multiplier: curve(),
-                worst_violation: 0.0,
-                violating_episodes: 0,
-                first_violation: None,
-                baseline_episodes: 0,
-                estimation_episodes: 0,
-                first_planned: None,
-                least_slack: f64::INFINITY,
-                repairs: (0, 0.0),
-                safe_cost: f64::NAN,
-            },
+            records: records.collect(),
         }
     }
 
-    /// Adds one episode; `multiplier` is lambda after it.
-    #[inline]
-    pub fn add(&mut self, deployment: &Deployment, truth: TrueValues, multiplier: f64) {
-        let violation = truth.cost - self.cost_limit;
-        self.regret.add(self.optimal_value - truth.reward);
+    /// How many replicates there are.
+    #[must_use]
+    pub fn num_replicates(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Adds one episode of each replicate, given V(r) and V(c) of its policy and lambda after it.
+    #[inline(always)]
+    pub fn add(&mut self, episode: u64, [reward, cost]: [V; 2], multiplier: V) {
+        let violation = cost.map(|cost| cost - self.cost_limit);
+        self.regret
+            .add(reward.map(|reward| self.optimal_value - reward));
         self.signed.add(violation);
-        if violation > 0.0 {
-            self.strong.add(violation);
-            self.record.worst_violation = self.record.worst_violation.max(violation);
-            self.record.violating_episodes += 1;
-            self.record
-                .first_violation
-                .get_or_insert(deployment.episode);
+        let mut any = false;
+        for lane in 0..V::COUNT {
+            any |= violation.lane(lane) > 0.0;
         }
-        match deployment.source {
-            PolicySource::Baseline => self.record.baseline_episodes += 1,
-            PolicySource::BaselineEstimation => {
-                self.record.baseline_episodes += 1;
-                self.record.estimation_episodes += 1;
-            }
-            PolicySource::PessimisticSet
-            | PolicySource::Lagrangian
-            | PolicySource::Optimistic
-            | PolicySource::Plausible
-            | PolicySource::PlausibleLagrangian
-            | PolicySource::LeastCost
-            | PolicySource::MirrorAscent
-            | PolicySource::KnownTransitions => {
-                self.record.first_planned.get_or_insert(deployment.episode);
-            }
-        }
-        if let Some(certificate) = deployment.certificate {
-            self.record.least_slack = self.record.least_slack.min(certificate.slack());
-            if certificate.repair > 0.0 {
-                self.record.repairs.0 += 1;
-                self.record.repairs.1 = self.record.repairs.1.max(certificate.repair);
-            }
+        if any {
+            self.add_violations(episode, violation);
         }
         self.episodes += 1;
         if self.episodes == self.next_point {
@@ -141,20 +141,84 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    #[inline(always)]
+    fn add_violations(&mut self, episode: u64, violation: V) {
+        self.strong.add_positive(violation);
+        let (none, one) = (V::default(), V::all(1.0));
+        let worse = (violation, self.worst_violation);
+        self.worst_violation = V::select_greater(worse, violation, self.worst_violation);
+        let one_more = V::select_greater((violation, none), one, none);
+        self.violating_episodes = self.violating_episodes.plus(one_more);
+        if self.never_violating > 0 {
+            self.note_first(episode, violation);
+        }
+    }
+
     #[cold]
-    fn take(&mut self, multiplier: f64) {
-        self.record.reward_regret.push(self.regret.value());
-        self.record.signed_violation.push(self.signed.value());
-        self.record.strong_violation.push(self.strong.value());
-        self.record.multiplier.push(multiplier);
-        let taken = self.record.multiplier.len();
+    fn note_first(&mut self, episode: u64, violation: V) {
+        for (lane, record) in self.records.iter_mut().enumerate() {
+            let first = &mut record.first_violation;
+            if first.is_none() && violation.lane(lane) > 0.0 {
+                *first = Some(episode);
+                self.never_violating -= 1;
+            }
+        }
+    }
+
+    #[cold]
+    fn take(&mut self, multiplier: V) {
+        let [regret, signed, strong] = [&self.regret, &self.signed, &self.strong];
+        let [regret, signed, strong] = [regret.value(), signed.value(), strong.value()];
+        let mut taken = 0;
+        for (lane, record) in self.records.iter_mut().enumerate() {
+            record.reward_regret.push(regret.lane(lane));
+            record.signed_violation.push(signed.lane(lane));
+            record.strong_violation.push(strong.lane(lane));
+            record.multiplier.push(multiplier.lane(lane));
+            taken = record.multiplier.len();
+        }
         self.next_point = self.points.get(taken).copied().unwrap_or(u64::MAX);
     }
 
-    /// The finished record.
+    /// Notes in every replicate that no episode from this one on plays pi0.
+    pub fn note_planned(&mut self, episode: u64) {
+        for record in &mut self.records {
+            record.first_planned.get_or_insert(episode);
+        }
+    }
+
+    /// The finished records; `safe_cost` is c0 as the learner used it in the end.
     #[must_use]
-    pub fn finish(mut self, safe_cost: f64) -> ReplicateRecord {
-        self.record.safe_cost = safe_cost;
-        self.record
+    pub fn finish(mut self, safe_cost: f64) -> Vec<ReplicateRecord> {
+        for (lane, record) in self.records.iter_mut().enumerate() {
+            record.worst_violation = self.worst_violation.lane(lane);
+            record.violating_episodes = self.violating_episodes.lane(lane) as u64;
+            record.safe_cost = safe_cost;
+        }
+        self.records
+    }
+}
+
+impl Recorder<'_, f64> {
+    /// Notes where the policy of an episode came from, and its certificate.
+    #[inline(always)]
+    pub fn note(&mut self, deployment: &Deployment) {
+        let Some(record) = self.records.first_mut() else {
+            return;
+        };
+        if deployment.source.is_baseline() {
+            let estimation = deployment.source == PolicySource::BaselineEstimation;
+            record.baseline_episodes += 1;
+            record.estimation_episodes += u64::from(estimation);
+        } else {
+            record.first_planned.get_or_insert(deployment.episode);
+        }
+        if let Some(certificate) = &deployment.certificate {
+            record.least_slack = record.least_slack.min(certificate.slack());
+            if certificate.repair() > 0.0 {
+                record.repairs.0 += 1;
+                record.repairs.1 = record.repairs.1.max(certificate.repair());
+            }
+        }
     }
 }

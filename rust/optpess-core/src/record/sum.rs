@@ -1,30 +1,43 @@
 //! Sums of very many small numbers.
 
+use crate::number::Number;
+
 /// A running sum with Neumaier's correction: its error does not grow with the number of terms, so
 /// 10^9 regrets of 10^-3 still add up to the last digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct CompensatedSum {
-    pub(super) sum: f64,
-    pub(super) correction: f64,
+pub struct CompensatedSum<V: Number = f64> {
+    sum: V,
+    correction: V,
 }
 
-impl CompensatedSum {
+impl<V: Number> CompensatedSum<V> {
     /// Adds a term.
     #[inline(always)]
-    pub fn add(&mut self, term: f64) {
-        let total = self.sum + term;
-        self.correction += if self.sum.abs() >= term.abs() {
-            (self.sum - total) + term
-        } else {
-            (term - total) + self.sum
-        };
+    pub fn add(&mut self, term: V) {
+        let total = self.sum.plus(term);
+        let minus = |a: V, b: V| a.zip(b, |a, b| a - b);
+        let sum_is_larger = minus(self.sum, total).plus(term);
+        let term_is_larger = minus(term, total).plus(self.sum);
+        let sizes = (term.map(f64::abs), self.sum.map(f64::abs));
+        let lost = V::select_greater(sizes, term_is_larger, sum_is_larger);
+        self.correction = self.correction.plus(lost);
         self.sum = total;
+    }
+
+    /// Adds the terms that are positive; the other sums stay as they are.
+    #[inline(always)]
+    pub fn add_positive(&mut self, term: V) {
+        let mut added = *self;
+        added.add(term);
+        let positive = (term, V::default());
+        self.sum = V::select_greater(positive, added.sum, self.sum);
+        self.correction = V::select_greater(positive, added.correction, self.correction);
     }
 
     /// The sum so far.
     #[must_use]
-    pub fn value(&self) -> f64 {
-        self.sum + self.correction
+    pub fn value(&self) -> V {
+        self.sum.plus(self.correction)
     }
 }
 
@@ -35,7 +48,7 @@ mod tests {
     #[test]
     #[expect(clippy::float_cmp, reason = "the correction makes this sum exact")]
     fn small_terms_are_not_lost_beside_a_large_one() {
-        let mut sum = CompensatedSum::default();
+        let mut sum: CompensatedSum = CompensatedSum::default();
         sum.add(1e16);
         for _ in 0..1000 {
             sum.add(1.0);

@@ -1,15 +1,13 @@
-//! Did the paper's events and lemmas hold in this run? Checked against the truth at every episode.
+//! The audit: whether the paper's events and lemmas held in a run, checked against the true model at every episode.
 
 use strum::{EnumCount, VariantArray};
 
-use crate::confidence::constants::{
-    confidence_radius, constraint_tightening, log_factor, multiplier_bound, tightening_delta,
-    tightening_horizon,
-};
-use crate::learn::{Deployment, Learner, PolicySource};
+use crate::confidence::constants::{Schedule, log_factor, multiplier_bound, tightening_horizon};
+use crate::confidence::{DeviationRadii, SafetyMargin};
+use crate::learn::{AnyLearner, Figures, Learner, PolicySource};
 use crate::model::ConstrainedMdp;
-use crate::record::{CompensatedSum, TrueValues};
-use crate::run::episode_loop::{Observer, Trace};
+use crate::record::CompensatedSum;
+use crate::run::episode_loop::{EpisodeFacts, Observer};
 use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
 
@@ -73,7 +71,8 @@ pub(crate) struct Auditor<'m> {
     model: &'m ConstrainedMdp,
     optimal_value: f64,
     log_factor: f64,
-    tightening_delta: f64,
+    /// eps_k and eta_k, with the margin they belong to; None while c0 is being estimated.
+    schedule: Option<(SafetyMargin, Schedule)>,
     /// C'' and the sum of eps_u up to it.
     tightening: Option<(u64, f64)>,
     sum_of_tightenings: CompensatedSum,
@@ -85,22 +84,19 @@ pub(crate) struct Auditor<'m> {
 }
 
 impl<'m> Auditor<'m> {
-    pub(crate) fn new<L: Learner>(
-        model: &'m ConstrainedMdp,
-        learner: &L,
-        optimal_value: f64,
-    ) -> Self {
+    pub(crate) fn new(model: &'m ConstrainedMdp, learner: &AnyLearner, optimal_value: f64) -> Self {
         let (shape, terms) = (learner.shape(), learner.terms());
-        let tightening_delta = tightening_delta(shape, terms.failure_probability());
+        let delta = terms.failure_probability();
+        let margin = learner.margin();
+        let schedule = margin.map(|margin| (margin, Schedule::new(shape, &margin, delta)));
         // The bound on lambda counts from the learner's first episode, not from the audit's.
         let mut sum_of_tightenings = CompensatedSum::default();
         let mut tightening = None;
-        if let Some(first) = learner
-            .margin()
-            .and_then(|margin| tightening_horizon(shape, &margin, terms.failure_probability()))
+        if let Some((margin, schedule)) = &schedule
+            && let Some(first) = tightening_horizon(shape, margin, delta)
         {
             for k in 1..=learner.episodes_observed().min(first) {
-                sum_of_tightenings.add(constraint_tightening(k, shape, tightening_delta));
+                sum_of_tightenings.add(schedule.tightening(k));
                 if k == first {
                     tightening = Some((first, sum_of_tightenings.value()));
                 }
@@ -109,8 +105,8 @@ impl<'m> Auditor<'m> {
         Self {
             model,
             optimal_value,
-            log_factor: log_factor(shape, terms.num_episodes(), terms.failure_probability()),
-            tightening_delta,
+            log_factor: log_factor(shape, terms.num_episodes(), delta),
+            schedule,
             tightening,
             sum_of_tightenings,
             telescoped: CompensatedSum::default(),
@@ -147,34 +143,32 @@ impl<'m> Auditor<'m> {
     }
 
     /// The four deviation conditions for a row that has just changed.
-    fn check_row<L: Learner>(&mut self, learner: &L, step: usize, pair: usize) {
+    fn check_row(&mut self, learner: &AnyLearner, step: usize, pair: usize) {
         let (shape, estimates) = (learner.shape(), learner.estimates());
         let row = step * shape.pairs() + pair;
         let visits = estimates.visits()[row];
-        let radius = confidence_radius(visits, self.log_factor);
+        let radii = DeviationRadii::after(visits, self.log_factor);
+        let radius = radii.plain();
         let reward = self.model.reward().at(step, pair);
         let cost = self.model.costs()[0].at(step, pair);
         self.note(
             Check::RewardDeviation,
-            (reward - estimates.rewards()[row]).abs() - radius,
+            (reward - estimates.mean_reward(row)).abs() - radius,
         );
         self.note(
             Check::CostDeviation,
-            (cost - estimates.costs()[row]).abs() - radius,
+            (cost - estimates.mean_cost(row)).abs() - radius,
         );
         if step + 1 == shape.horizon() {
             return;
         }
         let (mut plain, mut bernstein) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
-        let count = f64::from(visits.max(1));
         for state in 0..shape.num_states() {
-            let estimate = estimates.kernel().row(step, pair).probability(state);
+            let estimate = estimates.frequency(step, pair, state);
             let truth = self.probability(step, pair, state);
             let deviation = (estimate - truth).abs();
-            let sharper =
-                (2.0 * truth * self.log_factor / count).sqrt() + self.log_factor / (3.0 * count);
             plain = plain.max(deviation - radius);
-            bernstein = bernstein.max(deviation - sharper);
+            bernstein = bernstein.max(deviation - radii.bernstein(truth));
         }
         self.note(Check::TransitionDeviation, plain);
         self.note(Check::TransitionBernstein, bernstein);
@@ -187,13 +181,13 @@ impl<'m> Auditor<'m> {
             .map_or(0.0, |(_, probability)| probability)
     }
 
-    fn check_primal_dual<L: Learner>(&mut self, learner: &L, deployment: &Deployment) {
-        let Some(margin) = learner.margin() else {
+    /// What Lemma 5.6 and the proof of Theorem 4.1 say of lambda.
+    fn check_multiplier(&mut self, learner: &AnyLearner, k: u64, figures: &Figures) {
+        let (Some((margin, schedule)), Some(cost)) = (self.schedule, figures.cost_at_least) else {
             return;
         };
-        let (shape, k) = (learner.shape(), deployment.episode + 1);
+        let (shape, epsilon) = (learner.shape(), schedule.tightening(k));
         self.telescopes = true;
-        let epsilon = constraint_tightening(k, shape, self.tightening_delta);
         self.sum_of_tightenings.add(epsilon);
         if self.tightening.is_none() && epsilon <= margin.gap() / 2.0 {
             let delta = learner.terms().failure_probability();
@@ -201,102 +195,46 @@ impl<'m> Auditor<'m> {
             self.tightening = first.map(|first| (first, self.sum_of_tightenings.value()));
         }
         if let Some(tightening) = self.tightening {
-            let bound = multiplier_bound(k, shape, &margin, self.tightening_delta, tightening);
+            let bound = multiplier_bound(k, shape, &margin, &schedule, tightening);
             self.note_at_most(Check::MultiplierBound, learner.multiplier(), bound);
         }
-        self.telescoped
-            .add(deployment.biased_cost.max(0.0) + epsilon - margin.cost_limit());
+        self.telescoped.add(cost + epsilon - margin.cost_limit());
     }
 }
 
-impl<L: Learner> Observer<L> for Auditor<'_> {
-    const READS_FIGURES: bool = true;
-
-    fn played(&mut self, learner: &L, deployment: &Deployment, truth: TrueValues, _: &Trajectory) {
+impl Observer for Auditor<'_> {
+    fn played(&mut self, facts: &EpisodeFacts<'_>, learner: Option<&mut AnyLearner>) {
+        let Some(learner) = learner else {
+            return; // an audit runs on the plain engine
+        };
+        let (deployment, truth) = (facts.deployment, facts.truth);
         self.episode = deployment.episode;
-        match deployment.source {
-            PolicySource::Lagrangian => {
-                let optimistic = deployment.biased_cost.max(0.0);
-                self.note_at_most(Check::CostOptimism, optimistic, truth.cost);
-                self.check_primal_dual(learner, deployment);
-            }
-            PolicySource::PessimisticSet => {
-                self.note_at_most(Check::CostDominance, truth.cost, deployment.biased_cost);
-                let (optimum, planned) = (self.optimal_value, deployment.optimistic_reward);
-                self.note_at_most(Check::RewardOptimism, optimum, planned);
-            }
-            PolicySource::Optimistic => {
-                let optimistic = deployment.biased_cost.max(0.0);
-                self.note_at_most(Check::CostOptimism, optimistic, truth.cost);
-                let (optimum, planned) = (self.optimal_value, deployment.optimistic_reward);
-                self.note_at_most(Check::RewardOptimism, optimum, planned);
-            }
-            // The kernel is the best for reward and cost together, so that the cost alone need not be
-            // below the truth.
-            PolicySource::Plausible => {
-                let (optimum, planned) = (self.optimal_value, deployment.optimistic_reward);
-                self.note_at_most(Check::RewardOptimism, optimum, planned);
-            }
-            PolicySource::PlausibleLagrangian => {
-                let excess = deployment.biased_cost - learner.cost_limit();
-                let lagrangian = deployment.optimistic_reward - learner.multiplier() * excess;
-                self.note_at_most(Check::RewardOptimism, self.optimal_value, lagrangian);
-            }
-            // The iterate of mirror ascent need not be better than the optimum, only cheaper than it is.
-            PolicySource::MirrorAscent | PolicySource::LeastCost => {
-                let optimistic = deployment.biased_cost.max(0.0);
-                self.note_at_most(Check::CostOptimism, optimistic, truth.cost);
-            }
-            PolicySource::Baseline
-            | PolicySource::BaselineEstimation
-            | PolicySource::KnownTransitions => {
-                self.note_at_most(Check::CostDominance, truth.cost, deployment.biased_cost);
-            }
+        let figures = learner.figures();
+        if let Some(cost) = figures.cost_at_least {
+            self.note_at_most(Check::CostOptimism, cost, truth.cost);
+        }
+        if let Some(cost) = figures.cost_at_most {
+            self.note_at_most(Check::CostDominance, truth.cost, cost);
+        }
+        if let Some(reward) = figures.optimum_at_most {
+            self.note_at_most(Check::RewardOptimism, self.optimal_value, reward);
+        }
+        if deployment.source == PolicySource::Lagrangian {
+            self.check_multiplier(learner, deployment.episode + 1, &figures);
         }
     }
 
-    fn absorbed(&mut self, learner: &L, seen: &Trajectory) {
-        for (step, (&state, &action)) in seen.states.iter().zip(&seen.actions).enumerate() {
+    fn observed(&mut self, seen: &Trajectory, learner: Option<&mut AnyLearner>) {
+        let Some(learner) = learner else {
+            return;
+        };
+        for (step, (&state, &action)) in seen.states().iter().zip(seen.actions()).enumerate() {
             let pair = learner.shape().pair(state as usize, action as usize);
             self.check_row(learner, step, pair);
         }
         if self.telescopes {
             let telescoped = self.telescoped.value();
             self.note_at_most(Check::Telescoping, telescoped, learner.multiplier());
-        }
-    }
-}
-
-/// Whoever needs a run through the learner's full verb: an audit, or whoever forced it.
-#[derive(Debug)]
-pub(crate) struct Figures<'a, 'm> {
-    /// Everything that was seen, if it was asked for.
-    pub(crate) trace: Option<&'a mut Trace>,
-    /// The audit, if it was asked for.
-    pub(crate) auditor: Option<&'a mut Auditor<'m>>,
-}
-
-impl<L: Learner> Observer<L> for Figures<'_, '_> {
-    const READS_FIGURES: bool = true;
-
-    fn played(
-        &mut self,
-        learner: &L,
-        deployment: &Deployment,
-        truth: TrueValues,
-        seen: &Trajectory,
-    ) {
-        if let Some(trace) = &mut self.trace {
-            trace.played(learner, deployment, truth, seen);
-        }
-        if let Some(auditor) = &mut self.auditor {
-            auditor.played(learner, deployment, truth, seen);
-        }
-    }
-
-    fn absorbed(&mut self, learner: &L, seen: &Trajectory) {
-        if let Some(auditor) = &mut self.auditor {
-            auditor.absorbed(learner, seen);
         }
     }
 }

@@ -1,84 +1,156 @@
-//! The one U-turn of the house: a policy goes out, a trajectory comes back.
+//! The episode loop: plan, play, judge, observe, record.
 
-use std::sync::atomic::Ordering;
-
-use crate::error::{Error, Result};
-use crate::learn::{Deployment, Learner, PolicySource};
+use crate::control::Control;
+use crate::error::Result;
+use crate::fast::{BatchedUniforms, Engine, EngineChoice, FastJudge};
+use crate::learn::{AnyLearner, Deployment};
 use crate::model::ConstrainedMdp;
 use crate::record::{Recorder, TrueValues};
-use crate::run::judge::Judge;
-use crate::run::replicate::Control;
-use crate::simulate::{Streams, TabularEnvironment};
+use crate::run::judge::{Judge, PlainJudge};
+use crate::simulate::{StreamSet, TabularEnvironment};
 use crate::trajectory::Trajectory;
 
-/// Looks on at every episode.
-pub trait Observer<L: Learner> {
-    /// Whether it reads figures of a deployment that no record holds.
-    const READS_FIGURES: bool;
-    /// Called when the episode has been played and judged, before the learner takes it in.
-    fn played(
-        &mut self,
-        learner: &L,
-        deployment: &Deployment,
-        truth: TrueValues,
-        seen: &Trajectory,
-    );
-    /// Called when the learner has taken it in.
-    fn absorbed(&mut self, learner: &L, seen: &Trajectory);
+/// What is known of an episode that has been played and judged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct EpisodeFacts<'a> {
+    pub(crate) deployment: &'a Deployment,
+    pub(crate) truth: TrueValues,
+    pub(crate) seen: &'a Trajectory,
+    /// lambda when the policy was planned.
+    pub(crate) multiplier: f64,
 }
 
-impl<L: Learner> Observer<L> for () {
-    const READS_FIGURES: bool = false;
-    #[inline(always)]
-    fn played(&mut self, _: &L, _: &Deployment, _: TrueValues, _: &Trajectory) {}
-    #[inline(always)]
-    fn absorbed(&mut self, _: &L, _: &Trajectory) {}
+/// Observes every episode. The learner is given where the engine is the plain one.
+pub(crate) trait Observer {
+    /// Called when the episode has been played and judged, before the learner counts it.
+    fn played(&mut self, facts: &EpisodeFacts<'_>, learner: Option<&mut AnyLearner>);
+    /// Called when the learner has counted it.
+    fn observed(&mut self, seen: &Trajectory, learner: Option<&mut AnyLearner>);
 }
 
-/// How many episodes pass between two reports of progress. The stop flag is read at every episode: one
-/// load, and an episode of a large problem takes long enough for a user to notice a thousand of them.
-pub(crate) const PROGRESS_INTERVAL: u64 = 1024;
+impl Observer for () {
+    #[inline(always)]
+    fn played(&mut self, _: &EpisodeFacts<'_>, _: Option<&mut AnyLearner>) {}
+    #[inline(always)]
+    fn observed(&mut self, _: &Trajectory, _: Option<&mut AnyLearner>) {}
+}
 
-/// Plays `episodes` episodes of the learner against the model.
-pub fn run_episodes<L: Learner, O: Observer<L>>(
-    model: &ConstrainedMdp,
-    learner: &mut L,
-    episodes: u64,
-    streams: &mut Streams,
-    recorder: &mut Recorder<'_>,
-    observer: &mut O,
-    control: &Control,
-) -> Result<()> {
-    let environment = TabularEnvironment::new(model)?;
-    let mut judge = Judge::new(model)?;
-    let mut seen = Trajectory::new(model.shape(), model.costs().len())?;
-    for episode in 0..episodes {
-        if episode % PROGRESS_INTERVAL == 0 {
-            control
-                .episodes_done
-                .fetch_add(PROGRESS_INTERVAL.min(episodes - episode), Ordering::Relaxed);
+impl<A: Observer> Observer for Option<A> {
+    fn played(&mut self, facts: &EpisodeFacts<'_>, learner: Option<&mut AnyLearner>) {
+        if let Some(observer) = self {
+            observer.played(facts, learner);
         }
-        if control.stop.load(Ordering::Relaxed) {
-            return Err(Error::Interrupted);
-        }
-        let deployment = if O::READS_FIGURES {
-            learner.next_policy()?
-        } else {
-            learner.next_plan()?
-        };
-        let truth = if let Some(actions) = learner.actions() {
-            environment.rollout_of_actions(actions, streams, &mut seen);
-            judge.assess_actions(actions, deployment.version)
-        } else {
-            environment.rollout(learner.policy(), streams, &mut seen);
-            judge.assess(learner.policy(), deployment.version)?
-        };
-        observer.played(learner, &deployment, truth, &seen);
-        learner.absorb(&seen)?;
-        observer.absorbed(learner, &seen);
-        recorder.add(&deployment, truth, learner.multiplier());
     }
-    Ok(())
+
+    fn observed(&mut self, seen: &Trajectory, learner: Option<&mut AnyLearner>) {
+        if let Some(observer) = self {
+            observer.observed(seen, learner);
+        }
+    }
+}
+
+impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
+    fn played(&mut self, facts: &EpisodeFacts<'_>, mut learner: Option<&mut AnyLearner>) {
+        self.0.played(facts, learner.as_deref_mut());
+        self.1.played(facts, learner);
+    }
+
+    fn observed(&mut self, seen: &Trajectory, mut learner: Option<&mut AnyLearner>) {
+        self.0.observed(seen, learner.as_deref_mut());
+        self.1.observed(seen, learner);
+    }
+}
+
+/// One replicate of a learner in play. It may be played on.
+#[derive(Debug)]
+pub struct Replicate<'a> {
+    engine: Engine,
+    environment: TabularEnvironment<'a>,
+    streams: StreamSet<BatchedUniforms>,
+    judge: Judge<'a>,
+    recorder: Recorder<'a>,
+    seen: Trajectory,
+    control: &'a Control,
+}
+
+impl<'a> Replicate<'a> {
+    /// A replicate that has not played; its streams follow from (seed, replicate). A choice that has no engine of its
+    /// own is the plain one.
+    pub fn new(
+        model: &'a ConstrainedMdp,
+        learner: AnyLearner,
+        choice: EngineChoice,
+        (seed, replicate): (u64, u64),
+        recorder: Recorder<'a>,
+        control: &'a Control,
+    ) -> Result<Self> {
+        let plain = choice == EngineChoice::Plain;
+        Ok(Self {
+            engine: if plain {
+                Engine::plain(learner)
+            } else {
+                Engine::of(learner)?
+            },
+            environment: TabularEnvironment::new(model)?,
+            streams: StreamSet::new(seed, replicate),
+            judge: if plain {
+                Judge::Plain(Box::new(PlainJudge::new(model)?))
+            } else {
+                Judge::Fast(Box::new(FastJudge::new(model)?))
+            },
+            recorder,
+            seen: Trajectory::zeros(model.shape(), model.costs().len())?,
+            control,
+        })
+    }
+
+    /// Plays `episodes` episodes.
+    pub fn play(&mut self, episodes: u64) -> Result<()> {
+        self.play_observed(episodes, &mut ())
+    }
+
+    /// [`Replicate::play`] with an observer.
+    pub(crate) fn play_observed<O: Observer>(
+        &mut self,
+        episodes: u64,
+        observer: &mut O,
+    ) -> Result<()> {
+        let Self {
+            engine,
+            environment,
+            streams,
+            judge,
+            recorder,
+            seen,
+            control,
+        } = self;
+        for episode in 0..episodes {
+            control.begin_episode(episode, episodes, 1)?;
+            let deployment = engine.plan()?;
+            let (played, changes) = (engine.played(), engine.changes());
+            environment.play_episode(played, streams, seen);
+            let truth = judge.assess(played, changes)?;
+            let facts = EpisodeFacts {
+                deployment: &deployment,
+                truth,
+                seen,
+                multiplier: engine.multiplier(),
+            };
+            observer.played(&facts, engine.plain_learner());
+            engine.observe(seen)?;
+            observer.observed(seen, engine.plain_learner());
+            let values = [truth.reward, truth.cost];
+            recorder.note(&deployment);
+            recorder.add(deployment.episode, values, engine.multiplier());
+        }
+        Ok(())
+    }
+
+    /// The learner with everything it has seen, and the recorder.
+    #[must_use]
+    pub fn finish(self) -> (AnyLearner, Recorder<'a>) {
+        (self.engine.into_learner(), self.recorder)
+    }
 }
 
 /// Everything that was seen, for small runs.
@@ -102,28 +174,17 @@ pub struct Trace {
     pub multiplier: Vec<f64>,
 }
 
-impl<L: Learner> Observer<L> for Trace {
-    const READS_FIGURES: bool = false;
-
-    fn played(
-        &mut self,
-        learner: &L,
-        deployment: &Deployment,
-        truth: TrueValues,
-        seen: &Trajectory,
-    ) {
-        self.states.extend_from_slice(&seen.states);
-        self.actions.extend_from_slice(&seen.actions);
-        self.rewards.extend_from_slice(&seen.rewards);
-        self.costs.extend_from_slice(&seen.costs);
-        self.deployed_value.push(truth.reward);
-        self.deployed_cost.push(truth.cost);
-        self.on_baseline.push(matches!(
-            deployment.source,
-            PolicySource::Baseline | PolicySource::BaselineEstimation
-        ));
-        self.multiplier.push(learner.multiplier());
+impl Observer for Trace {
+    fn played(&mut self, facts: &EpisodeFacts<'_>, _: Option<&mut AnyLearner>) {
+        self.states.extend_from_slice(facts.seen.states());
+        self.actions.extend_from_slice(facts.seen.actions());
+        self.rewards.extend_from_slice(facts.seen.rewards());
+        self.costs.extend_from_slice(facts.seen.costs());
+        self.deployed_value.push(facts.truth.reward);
+        self.deployed_cost.push(facts.truth.cost);
+        self.on_baseline.push(facts.deployment.source.is_baseline());
+        self.multiplier.push(facts.multiplier);
     }
 
-    fn absorbed(&mut self, _: &L, _: &Trajectory) {}
+    fn observed(&mut self, _: &Trajectory, _: Option<&mut AnyLearner>) {}
 }

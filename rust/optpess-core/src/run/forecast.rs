@@ -26,7 +26,7 @@ pub fn gate_forecast(model: &ConstrainedMdp, learner: &OptPessLp) -> Result<Opti
         let rows = visits.data().iter().enumerate();
         let terms = rows.filter(|&(_, &mass)| mass > 0.0).map(|(row, &mass)| {
             let expected = episodes as f64 * mass;
-            let bonus = learner.bonus().at_expected(expected);
+            let bonus = learner.model().bonus().after(expected);
             mass * (cost.at(row / pairs, row % pairs) + bonus)
         });
         terms.sum()

@@ -1,17 +1,18 @@
-//! Owns the loop in which a learner meets an environment, the judge that knows the truth, and the
-//! audit. Refuses formulas.
+//! The loop in which a learner meets an environment, the judge that knows the true model, and the audit. Refuses
+//! formulas.
 
 mod audit;
-mod engine;
 mod episode_loop;
 mod forecast;
 mod judge;
 mod replicate;
-mod side_by_side;
+mod sample;
 
+pub use crate::control::Control;
+pub use crate::fast::EngineChoice;
 pub use audit::{Audit, Check, Finding};
-pub use engine::EngineChoice;
-pub use episode_loop::{Observer, Trace, run_episodes};
+pub use episode_loop::{Replicate, Trace};
 pub use forecast::gate_forecast;
-pub use judge::Judge;
-pub use replicate::{Control, Outcome, Simulation, episodes_left, simulate};
+pub use judge::PlainJudge;
+pub use replicate::{Outcome, Simulation, episodes_left, simulate};
+pub use sample::{Sample, sample};

@@ -1,18 +1,18 @@
 //! Many replicates over threads; each is a function of (model, learner, seed, replicate) alone.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::control::Control;
 use crate::error::{ArrayIndex, Error, Interval, Result};
-use crate::lanes::{LANES, Lane, Lanes};
-use crate::learn::{BatchLearners, Learner};
+use crate::fast::batch::{BatchLearners, fits_batch, run_batch};
+use crate::fast::lanes::{LANES, Lanes};
+use crate::fast::{BatchStreams, EngineChoice, Lane, check_choice};
+use crate::learn::{AnyLearner, Learner, OptPessPrimalDual};
 use crate::model::ConstrainedMdp;
-use crate::record::{BatchRecorder, Recorder, ReplicateRecord, record_points};
-use crate::run::audit::{Audit, Auditor, Figures};
-use crate::run::engine::{EngineChoice, refused};
-use crate::run::episode_loop::{Trace, run_episodes};
-use crate::run::side_by_side::run_batch_loop;
-use crate::simulate::{BatchStreams, Streams};
+use crate::record::{Recorder, ReplicateRecord, record_points};
+use crate::run::audit::{Audit, Auditor};
+use crate::run::episode_loop::{Replicate, Trace};
 
 /// Fewer replicates than this are faster one after the other.
 const MIN_BATCH: usize = 3;
@@ -32,17 +32,8 @@ pub struct Simulation {
     pub trace: bool,
     /// Whether to check the paper's events and lemmas at every episode.
     pub audit: bool,
-    /// Which implementation to use; it changes no bit of what comes out.
+    /// What to run on; the results are the same.
     pub engine: EngineChoice,
-}
-
-/// How the caller watches and stops a run.
-#[derive(Debug, Default)]
-pub struct Control {
-    /// Set it to end the run with [`Error::Interrupted`].
-    pub stop: AtomicBool,
-    /// How many episodes all replicates together have begun, rounded up a little.
-    pub episodes_done: AtomicU64,
 }
 
 /// What one replicate came to.
@@ -57,9 +48,9 @@ pub struct Outcome {
 }
 
 /// Runs every replicate from a copy of the learner, judged against the model.
-pub fn simulate<L: Learner>(
+pub fn simulate(
     model: &ConstrainedMdp,
-    learner: &L,
+    learner: &AnyLearner,
     optimal_value: f64,
     simulation: &Simulation,
     control: &Control,
@@ -74,7 +65,7 @@ pub fn simulate<L: Learner>(
         points: &points,
         control,
     };
-    let together = work.batch_size()?;
+    let together = work.batch_size();
     let groups: Vec<&[u64]> = simulation.replicates.chunks(together).collect();
     let results: Vec<Mutex<Option<Result<Vec<Outcome>>>>> =
         groups.iter().map(|_| Mutex::new(None)).collect();
@@ -122,141 +113,109 @@ fn gather_outcomes(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<
 }
 
 /// What every replicate is given.
-struct SimulationTask<'a, L> {
+struct SimulationTask<'a> {
     model: &'a ConstrainedMdp,
-    learner: &'a L,
+    learner: &'a AnyLearner,
     optimal_value: f64,
     simulation: &'a Simulation,
     points: &'a [u64],
     control: &'a Control,
 }
 
-impl<L: Learner> SimulationTask<'_, L> {
-    /// Whether replicates run in lanes, and if the number of lanes was chosen, that number.
-    fn batch(&self) -> Result<Option<Option<usize>>> {
-        let Simulation { trace, audit, .. } = *self.simulation;
+impl SimulationTask<'_> {
+    /// What runs: an audit asks the learner itself for its claims, and a batch can be neither audited nor traced.
+    fn choice(&self) -> EngineChoice {
+        let observed = self.simulation.trace || self.simulation.audit;
         match self.simulation.engine {
-            EngineChoice::Plain | EngineChoice::Packed => Ok(None),
-            EngineChoice::Auto if trace || audit => Ok(None),
-            EngineChoice::Auto => Ok(self.learner.flock::<f64>()?.map(|_| None)),
-            EngineChoice::Batch { lanes } => match self.learner.flock::<f64>()? {
-                Some(_) => Ok(Some(Some(lanes))),
-                None => refused("Batch", "this learner and problem have none"),
-            },
-        }
-    }
-
-    /// How many replicates run side by side: as many as a flock holds, fewer if threads would be idle.
-    fn batch_size(&self) -> Result<usize> {
-        match self.batch()? {
-            None => Ok(1),
-            Some(Some(lanes)) => Ok(lanes),
-            Some(None) => {
-                let replicates = self.simulation.replicates.len();
-                let share = replicates.div_ceil(self.simulation.threads);
-                Ok(share.clamp(1, LANES))
+            EngineChoice::Auto if self.simulation.audit => EngineChoice::Plain,
+            EngineChoice::Auto if !observed && fits_batch(self.learner) => {
+                EngineChoice::Batch { lanes: LANES }
             }
+            EngineChoice::Auto => EngineChoice::Packed,
+            forced => forced,
         }
     }
 
-    /// A group by itself, or side by side; what comes out is the same.
+    /// How many replicates one worker takes at a time: as many as a batch has lanes, fewer if threads would be idle.
+    fn batch_size(&self) -> usize {
+        let EngineChoice::Batch { lanes } = self.choice() else {
+            return 1;
+        };
+        let replicates = self.simulation.replicates.len();
+        let share = replicates.div_ceil(self.simulation.threads);
+        share.clamp(1, lanes)
+    }
+
+    /// A group of replicates, one after the other or in lanes; what comes out is the same.
     fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
-        if let Some(lanes) = self.batch()? {
-            let together = lanes.map_or(group.len() >= MIN_BATCH, |lanes| lanes == LANES);
-            if together && let Some(flock) = self.learner.flock::<Lanes>()? {
-                return self.run_batch(group, flock);
+        let (choice, forced) = (self.choice(), self.simulation.engine);
+        if let (EngineChoice::Batch { lanes }, AnyLearner::OptPessPrimalDual(learner)) =
+            (choice, self.learner)
+        {
+            let few = group.len() < MIN_BATCH && forced == EngineChoice::Auto;
+            if lanes == LANES && !few {
+                return self.run_batch::<Lanes>(group, learner);
             }
-            if let Some(flock) = self.learner.flock::<f64>()? {
-                let alone = group.chunks(1);
-                let outcomes = alone.map(|one| self.run_batch(one, flock.clone()));
-                return Ok(outcomes.collect::<Result<Vec<_>>>()?.concat());
-            }
+            let alone = group.chunks(1);
+            let outcomes = alone.map(|one| self.run_batch::<f64>(one, learner));
+            return Ok(outcomes.collect::<Result<Vec<_>>>()?.concat());
         }
-        group
-            .iter()
-            .map(|&replicate| self.run_one(replicate))
+        let alone = group.iter();
+        alone
+            .map(|&replicate| self.run_one(replicate, choice))
             .collect()
     }
 
-    fn recorder(&self) -> Recorder<'_> {
-        Recorder::new(self.points, self.optimal_value, self.learner.cost_limit())
+    fn recorder<V: Lane>(&self, num_replicates: usize) -> Recorder<'_, V> {
+        let limit = self.learner.cost_limit();
+        Recorder::new(self.points, self.optimal_value, limit, num_replicates)
     }
 
     fn run_batch<V: Lane>(
         &self,
         group: &[u64],
-        mut flock: BatchLearners<V>,
+        learner: &OptPessPrimalDual,
     ) -> Result<Vec<Outcome>> {
+        let mut learners = BatchLearners::<V>::new(learner)?;
         let mut streams = BatchStreams::new(self.simulation.seed, group);
-        let recorders = group.iter().map(|_| self.recorder()).collect();
-        let mut recorder = BatchRecorder::new(recorders);
-        let first_episode = flock.episodes_observed();
-        run_batch_loop(
+        let mut recorder = self.recorder::<V>(group.len());
+        run_batch(
             self.model,
-            &mut flock,
+            &mut learners,
             self.simulation.episodes,
             &mut streams,
             &mut recorder,
             self.control,
         )?;
-        let safe_cost = safe_cost(self.learner);
-        let recorders = recorder.finish(first_episode).into_iter();
-        let outcomes = recorders.map(|recorder| Outcome {
-            record: recorder.finish(safe_cost),
+        let records = recorder.finish(safe_cost(self.learner)).into_iter();
+        let outcomes = records.map(|record| Outcome {
+            record,
             trace: None,
             audit: None,
         });
         Ok(outcomes.collect())
     }
 
-    fn run_one(&self, replicate: u64) -> Result<Outcome> {
-        let (model, simulation, control) = (self.model, self.simulation, self.control);
-        let mut learner = self.learner.clone();
-        let mut streams = Streams::new(simulation.seed, replicate);
-        let mut recorder = self.recorder();
+    fn run_one(&self, replicate: u64, choice: EngineChoice) -> Result<Outcome> {
+        let (model, simulation) = (self.model, self.simulation);
         let mut trace = simulation.trace.then(Trace::default);
         let mut auditor = simulation
             .audit
-            .then(|| Auditor::new(model, &learner, self.optimal_value));
-        let episodes = simulation.episodes;
-        // The loop is compiled for each kind of observer, so that a plain run pays for none.
-        if auditor.is_some() || simulation.engine == EngineChoice::Plain {
-            let mut figures = Figures {
-                trace: trace.as_mut(),
-                auditor: auditor.as_mut(),
-            };
-            run_episodes(
-                model,
-                &mut learner,
-                episodes,
-                &mut streams,
-                &mut recorder,
-                &mut figures,
-                control,
-            )
-        } else if let Some(trace) = &mut trace {
-            run_episodes(
-                model,
-                &mut learner,
-                episodes,
-                &mut streams,
-                &mut recorder,
-                trace,
-                control,
-            )
+            .then(|| Auditor::new(model, self.learner, self.optimal_value));
+        let (learner, address) = (self.learner.clone(), (simulation.seed, replicate));
+        let recorder = self.recorder(1);
+        let mut replicate =
+            Replicate::new(model, learner, choice, address, recorder, self.control)?;
+        // The loop is compiled once more without observers, so that a plain run pays for none.
+        if trace.is_none() && auditor.is_none() {
+            replicate.play(simulation.episodes)?;
         } else {
-            run_episodes(
-                model,
-                &mut learner,
-                episodes,
-                &mut streams,
-                &mut recorder,
-                &mut (),
-                control,
-            )
-        }?;
+            let mut both = (&mut trace, &mut auditor);
+            replicate.play_observed(simulation.episodes, &mut both)?;
+        }
+        let (learner, recorder) = replicate.finish();
         Ok(Outcome {
-            record: recorder.finish(safe_cost(&learner)),
+            record: recorder.finish(safe_cost(&learner)).swap_remove(0),
             trace,
             audit: auditor.map(Auditor::finish),
         })
@@ -264,28 +223,29 @@ impl<L: Learner> SimulationTask<'_, L> {
 }
 
 /// c0 as the learner uses it now; NaN while it is unknown.
-fn safe_cost<L: Learner>(learner: &L) -> f64 {
+fn safe_cost(learner: &AnyLearner) -> f64 {
     let margin = learner.margin();
     margin.map_or(f64::NAN, |margin| margin.safe_cost())
 }
 
 /// How many of its K episodes a learner has not seen yet.
-pub fn episodes_left<L: Learner>(learner: &L) -> u64 {
+pub fn episodes_left(learner: &AnyLearner) -> u64 {
     learner.terms().num_episodes() - learner.episodes_observed()
 }
 
-fn check<L: Learner>(model: &ConstrainedMdp, learner: &L, simulation: &Simulation) -> Result<()> {
+fn check(model: &ConstrainedMdp, learner: &AnyLearner, simulation: &Simulation) -> Result<()> {
     check_model(model, learner)?;
+    let observed = [simulation.trace, simulation.audit];
+    check_choice(simulation.engine, learner, observed)?;
     let left = episodes_left(learner) as f64;
     scalar("episodes", simulation.episodes as f64, 1.0, left)?;
     let count = simulation.replicates.len() as f64;
     scalar("replicates", count, 1.0, f64::MAX)?;
-    scalar("threads", simulation.threads as f64, 1.0, f64::MAX)?;
-    simulation.engine.check(simulation.trace, simulation.audit)
+    scalar("threads", simulation.threads as f64, 1.0, f64::MAX)
 }
 
 /// Refuses a model that is not one the learner could have been made for.
-pub(crate) fn check_model<L: Learner>(model: &ConstrainedMdp, learner: &L) -> Result<()> {
+pub(crate) fn check_model(model: &ConstrainedMdp, learner: &dyn Learner) -> Result<()> {
     let expected = learner.shape().sizes().to_vec();
     let found = model.shape().sizes().to_vec();
     if expected != found {

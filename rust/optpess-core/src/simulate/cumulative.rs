@@ -146,7 +146,7 @@ impl CumulativeRows {
 
 /// Writes the cumulative probabilities of a row in full, given its possible outcomes in increasing order.
 /// From the last of them on the sums are infinite: no number passes them.
-pub(super) fn cumulate(possible: impl Iterator<Item = (usize, f64)>, target: &mut [f64]) {
+pub(crate) fn cumulate(possible: impl Iterator<Item = (usize, f64)>, target: &mut [f64]) {
     let (mut sum, mut next) = (0.0, 0);
     for (outcome, probability) in possible {
         target[next..outcome].fill(sum);

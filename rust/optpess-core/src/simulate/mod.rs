@@ -1,12 +1,10 @@
-//! Owns sampling: randomness and episodes drawn from a known model. Refuses learning.
+//! Sampling: streams of random numbers, and episodes drawn from a known model. Refuses learning.
 
-mod chacha;
 mod cumulative;
-mod seeds;
-mod side_by_side;
-mod tabular;
+mod environment;
+mod streams;
 
-pub(crate) use seeds::BatchStreams;
-pub use seeds::{Streams, UniformStream};
-pub(crate) use side_by_side::BatchEnvironment;
-pub use tabular::TabularEnvironment;
+pub(crate) use cumulative::cumulate;
+pub use environment::TabularEnvironment;
+pub use streams::{PlainUniforms, StreamSet, Streams, Uniforms};
+pub(crate) use streams::{Purpose, generator};

@@ -9,18 +9,20 @@ use crate::confidence::{
     ConfidenceRule, Guarantee, LearningTerms, OptimisticCost, OptimisticReward, PeerRadii,
 };
 use crate::error::Result;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule, limits_of};
+use crate::estimate::RowEstimate;
+use crate::learn::BiasedSignals;
+use crate::learn::peers::{Algorithm, Peer, PeerExperience, Proposal};
 use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
 use crate::table::zeros;
 
 /// The learner that always plays pi0. It still counts, so that its estimates can be looked at.
-pub type AlwaysBaseline = Peer<BaselineRule>;
+pub type AlwaysBaseline = Peer<BaselineAlgorithm>;
 
 /// How it plans: it does not.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct BaselineRule {
+pub struct BaselineAlgorithm {
     baseline: SafeBaseline,
     /// Plain averages: nothing is biased, for nothing is planned.
     reward: OptimisticReward,
@@ -39,46 +41,46 @@ impl AlwaysBaseline {
         num_episodes: u64,
     ) -> Result<Self> {
         let shape = baseline.policy().shape();
-        let limits = limits_of(&baseline);
+        let (limit, margin) = (baseline.cost_limit(), baseline.margin());
         let terms = LearningTerms::new(
             num_episodes,
             UNUSED_FAILURE_PROBABILITY,
             ConfidenceRule::Theorem,
         )?;
-        let rule = BaselineRule {
+        let rule = BaselineAlgorithm {
             baseline,
             reward: OptimisticReward::for_bounded_violation(shape, 0.0)?,
             cost: OptimisticCost::new(shape, 0.0)?,
             bonuses: zeros("bonuses [H, S, A]", shape.triples())?,
         };
-        Self::from_parts(shape, initial, limits, terms, rule)
+        Self::from_parts(shape, initial, (limit, margin), terms, rule)
     }
 }
 
-impl Rule for BaselineRule {
+impl Algorithm for BaselineAlgorithm {
     const PROMISE: &'static str = "no violation; regret linear in K unless the baseline is optimal";
 
-    fn revise(&mut self, row: &Row<'_>, _: &PeerRadii) {
-        self.reward.update(row.step, row.pair, row.reward, 0.0);
-        self.cost.update(row.step, row.pair, row.cost, 0.0);
+    fn update_row(&mut self, row: &RowEstimate<'_>, _: &PeerRadii) {
+        self.reward.update(row, 0.0);
+        self.cost.update(row, 0.0);
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
         policy.clone_from(self.baseline.policy());
-        Ok(Planned {
+        Ok(Proposal {
             source: PolicySource::Baseline,
-            reward: f64::NAN,
+            reward: None,
             // The bound that was given is the only one there is.
-            cost: known.margin.map_or(f64::NAN, |margin| margin.safe_cost()),
+            cost: known.margin().map(|margin| margin.safe_cost()),
         })
     }
 
-    fn biased(&self) -> Biased<'_> {
-        Biased {
-            reward: self.reward.signal(),
-            cost: self.cost.signal(),
-            bonuses: &self.bonuses,
-        }
+    fn signals(&self) -> BiasedSignals<'_> {
+        BiasedSignals::new(
+            Some(self.reward.signal()),
+            self.cost.signal(),
+            self.bonuses.clone(),
+        )
     }
 
     /// Certain, as far as the assumption on pi0 is.

@@ -3,18 +3,21 @@
 //! After Zheng and Ratliff, *Constrained Upper Confidence Reinforcement Learning*, L4DC 2020, cited as
 //! \[Zheng20\]. Its own setting is average reward in one unending episode; this is its idea carried over to
 //! episodes, not its text. The box in words: play the policy that maximises V(r-hat + b_o, P) subject to
-//! V(c-hat + b_o, P) <= tau on the *told* P, and pi0 for as long as no policy is within the limit. One
+//! V(c-hat + b_o, P) <= tau on the *given* P, and pi0 for as long as no policy is within the limit. One
 //! episode costs one to a few backward inductions.
 //!
-//! Promise: zero violation with probability 1 - delta, given that the told transitions are the true ones
+//! Promise: zero violation with probability 1 - delta, given that the given transitions are the true ones
 //! and that pi0 is safe: with P known, c-hat + b_o >= c alone makes V(c-hat + b_o, P) >= V(c, P).
 
 use serde::{Deserialize, Serialize};
 
+use crate::certify::within;
 use crate::confidence::{Guarantee, LearningTerms, OptimisticReward, PeerRadii, PessimisticCost};
 use crate::error::{ArrayIndex, Error, Result};
+use crate::estimate::RowEstimate;
 use crate::evaluate::Evaluator;
-use crate::learn::peers::{Biased, Known, Peer, Planned, Row, Rule, limits_of};
+use crate::learn::BiasedSignals;
+use crate::learn::peers::{Algorithm, Peer, PeerExperience, Proposal};
 use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::{InitialDistribution, Kernel, StepKernel};
 use crate::plan::{ChordSearch, PlainOracle, PlanningProblem, PlanningWork};
@@ -23,7 +26,7 @@ use crate::shape::Shape;
 use crate::table::zeros;
 use crate::vectorised::dot;
 
-/// Transitions a learner is told. The name is the warning: whoever holds one was given part of the truth.
+/// Transitions a learner is given. The name is the warning: whoever holds one was given part of the truth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownTransitions {
     shape: Shape,
@@ -75,11 +78,11 @@ impl StepKernel for KnownTransitions {
 }
 
 /// The learner of C-UCRL.
-pub type Cucrl = Peer<CucrlRule>;
+pub type Cucrl = Peer<CucrlAlgorithm>;
 
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct CucrlRule {
+pub struct CucrlAlgorithm {
     transitions: KnownTransitions,
     baseline: SafeBaseline,
     reward: OptimisticReward,
@@ -91,7 +94,7 @@ pub struct CucrlRule {
 }
 
 impl Cucrl {
-    /// A learner that has seen nothing but was told the transitions.
+    /// A learner that has seen nothing but was given the transitions.
     pub fn new(
         transitions: KnownTransitions,
         initial: InitialDistribution,
@@ -107,8 +110,8 @@ impl Cucrl {
                 found: transitions.shape.sizes().to_vec(),
             });
         }
-        let limits = limits_of(&baseline);
-        let rule = CucrlRule {
+        let (limit, margin) = (baseline.cost_limit(), baseline.margin());
+        let rule = CucrlAlgorithm {
             transitions,
             baseline,
             reward: OptimisticReward::for_bounded_violation(shape, 0.0)?,
@@ -118,44 +121,44 @@ impl Cucrl {
             work: PlanningWork::new(shape)?,
             evaluator: Evaluator::new(shape)?,
         };
-        Self::from_parts(shape, initial, limits, terms, rule)
+        Self::from_parts(shape, initial, (limit, margin), terms, rule)
     }
 }
 
-impl CucrlRule {
-    fn play_baseline(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Planned {
+impl CucrlAlgorithm {
+    fn play_baseline(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Proposal {
         policy.clone_from(self.baseline.policy());
         let cost = self
             .evaluator
-            .evaluate(policy, &self.cost, &self.transitions, &known.initial);
-        Planned {
+            .evaluate(policy, &self.cost, &self.transitions, known.initial());
+        Proposal {
             source: PolicySource::Baseline,
-            reward: f64::NAN,
-            cost,
+            reward: None,
+            cost: Some(cost),
         }
     }
 }
 
-impl Rule for CucrlRule {
+impl Algorithm for CucrlAlgorithm {
     const PROMISE: &'static str =
-        "no violation with probability 1 - delta, if the told transitions are the true ones";
+        "no violation with probability 1 - delta, if the given transitions are the true ones";
 
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         let bonus = radii.observation(row.visits);
-        self.reward.update(row.step, row.pair, row.reward, bonus);
-        self.cost.update(row.step, row.pair, row.cost, bonus);
+        self.reward.update(row, bonus);
+        self.cost.update(row, bonus);
         self.bonuses[row.step * self.transitions.shape.pairs() + row.pair] = bonus;
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
         let problem = PlanningProblem {
-            shape: known.shape,
+            shape: known.shape(),
             reward: &self.reward,
             cost: &self.cost,
             kernel: &self.transitions,
-            initial: &known.initial,
+            initial: known.initial(),
         };
-        let (limit, completion) = (known.cost_limit, self.baseline.policy());
+        let (limit, completion) = (known.cost_limit(), self.baseline.policy());
         let mut oracle = PlainOracle::on(&problem, &mut self.work);
         let found = match self
             .search
@@ -165,28 +168,28 @@ impl Rule for CucrlRule {
             Err(Error::Infeasible { .. }) => return Ok(self.play_baseline(known, policy)),
             Err(other) => return Err(other),
         };
-        let (kernel, initial) = (&self.transitions, &known.initial);
+        let (kernel, initial) = (&self.transitions, known.initial());
         // Re-evaluated by code that did not plan it; what rounding puts above the limit is not played.
         let cost = self.evaluator.evaluate(policy, &self.cost, kernel, initial);
-        if cost > known.cost_limit {
+        if !within(cost, limit) {
             return Ok(self.play_baseline(known, policy));
         }
-        Ok(Planned {
+        Ok(Proposal {
             source: PolicySource::KnownTransitions,
-            reward: found.value,
-            cost,
+            reward: Some(found.value),
+            cost: Some(cost),
         })
     }
 
-    fn biased(&self) -> Biased<'_> {
-        Biased {
-            reward: self.reward.signal(),
-            cost: self.cost.signal(),
-            bonuses: &self.bonuses,
-        }
+    fn signals(&self) -> BiasedSignals<'_> {
+        BiasedSignals::new(
+            Some(self.reward.signal()),
+            self.cost.signal(),
+            self.bonuses.clone(),
+        )
     }
 
-    /// Given that the transitions it was told are the true ones.
+    /// Given that the transitions it was given are the true ones.
     fn guarantee(&self, terms: &LearningTerms) -> Option<Guarantee> {
         let probability = 1.0 - terms.failure_probability();
         let kept = terms.rule().keeps_guarantee();

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::evaluate::ClippedValues;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Known, Planned};
+use crate::learn::peers::{PeerExperience, Proposal};
 use crate::model::StepKernel;
 use crate::plan::MirrorAscent;
 use crate::policy::MarkovPolicy;
@@ -55,17 +55,17 @@ impl MirrorStep {
         &mut self,
         signals: &OptimisticSignals,
         kernel: &K,
-        known: &Known,
+        known: &PeerExperience,
         policy: &mut MarkovPolicy,
-    ) -> Planned {
+    ) -> Proposal {
         self.ascent.write(policy);
         let (rewards, costs) = (&mut self.rewards, &mut self.costs);
-        let reward = rewards.evaluate(policy, &signals.reward, kernel, &known.initial);
-        self.cost = costs.evaluate(policy, &signals.cost, kernel, &known.initial);
-        Planned {
+        let reward = rewards.evaluate(policy, &signals.reward, kernel, known.initial());
+        self.cost = costs.evaluate(policy, &signals.cost, kernel, known.initial());
+        Proposal {
             source: PolicySource::MirrorAscent,
-            reward,
-            cost: self.cost,
+            reward: Some(reward),
+            cost: Some(self.cost),
         }
     }
 

@@ -1,9 +1,9 @@
-//! The algorithms that \[Liu21\] is compared with (its Table 1), and the two ends of the scale: a learner
+//! The algorithms that \[Liu21\] is compared with (its Table 1), and two reference learners: one
 //! that ignores the cost, and one that never leaves pi0.
 //!
-//! What they share is here: the Input line, the turn, counts and averages. What differs is a [`Rule`]:
+//! What they share is here: the Input line, the protocol, counts and averages. What differs is an [`Algorithm`]:
 //! one file each, which reads like the box of its paper. Their radii and step sizes are in
-//! [`crate::confidence::peers`].
+//! [`crate::confidence::published`].
 
 mod always_baseline;
 mod cucrl;
@@ -17,98 +17,86 @@ mod optimistic_plan;
 mod optimistic_signals;
 mod unconstrained;
 
-pub use always_baseline::{AlwaysBaseline, BaselineRule};
-pub use cucrl::{Cucrl, CucrlRule, KnownTransitions};
-pub use opdop::{Opdop, OpdopRule};
-pub use opt_dual::{DualRule, OptDualCmdp};
-pub use opt_primal_dual::{MirrorRule, OptPrimalDualCmdp};
-pub use optcmdp::{OptCmdp, PlausibleRule};
-pub use optcmdp_bonus::{BonusRule, OptCmdpBonus};
-pub use unconstrained::{UnconstrainedOptimistic, UnconstrainedRule};
+pub use always_baseline::{AlwaysBaseline, BaselineAlgorithm};
+pub use cucrl::{Cucrl, CucrlAlgorithm, KnownTransitions};
+pub use opdop::{Opdop, OpdopAlgorithm};
+pub use opt_dual::{DualAlgorithm, OptDualCmdp};
+pub use opt_primal_dual::{MirrorAlgorithm, OptPrimalDualCmdp};
+pub use optcmdp::{OptCmdp, PlausibleAlgorithm};
+pub use optcmdp_bonus::{BonusAlgorithm, OptCmdpBonus};
+pub use unconstrained::{UnconstrainedAlgorithm, UnconstrainedOptimistic};
 
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
-use crate::estimate::Estimates;
-use crate::learn::turn::Protocol;
-use crate::learn::{Deployment, Learner, PolicySource, SafeBaseline, SafeCost};
+use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
+use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, PolicySource};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
-use crate::table::Signal;
 use crate::trajectory::Trajectory;
 
-/// What every one of these learners is told and has seen.
+/// What every one of these learners is given and has seen.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Known {
-    shape: Shape,
-    initial: InitialDistribution,
+pub struct PeerExperience {
+    experience: Experience,
     cost_limit: f64,
     margin: Option<SafetyMargin>,
-    terms: LearningTerms,
     radii: PeerRadii,
-    estimates: Estimates,
 }
 
-/// One pair's averages, when they have changed.
-#[derive(Debug)]
-pub struct Row<'a> {
-    step: usize,
-    pair: usize,
-    visits: u32,
-    reward: f64,
-    cost: f64,
-    /// P-hat(.|s,a); empty at the last step, which no state follows.
-    frequencies: &'a [f64],
+impl PeerExperience {
+    fn shape(&self) -> Shape {
+        self.experience.shape()
+    }
+
+    fn initial(&self) -> &InitialDistribution {
+        self.experience.initial()
+    }
+
+    fn estimates(&self) -> &Estimates {
+        self.experience.estimates()
+    }
+
+    fn kernel(&self) -> &EmpiricalKernel {
+        self.experience.kernel()
+    }
+
+    fn cost_limit(&self) -> f64 {
+        self.cost_limit
+    }
+
+    fn margin(&self) -> Option<SafetyMargin> {
+        self.margin
+    }
 }
 
-/// What a rule plans.
-#[derive(Debug, Clone, Copy)]
-pub struct Planned {
+/// What an algorithm plans: where the policy comes from, and its values for the biased signals, as far as the algorithm
+/// computes them.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Proposal {
     source: PolicySource,
-    /// V of the policy for the biased reward, as the algorithm computes it; NaN if it does not.
-    reward: f64,
-    /// V of the policy for the biased cost, as the algorithm computes it; NaN if it does not.
-    cost: f64,
-}
-
-/// The biased signals of the next plan, and what makes them so.
-#[derive(Debug, Clone, Copy)]
-pub struct Biased<'a> {
-    /// The biased reward.
-    pub reward: &'a Signal,
-    /// The biased cost.
-    pub cost: &'a Signal,
-    /// What is added to the average reward, `[H, S, A]`.
-    pub bonuses: &'a [f64],
-}
-
-/// tau, and the margin where the baseline's cost is known.
-fn limits_of(baseline: &SafeBaseline) -> (f64, Option<SafetyMargin>) {
-    let margin = match baseline.safe_cost() {
-        SafeCost::Known(margin) => Some(margin),
-        SafeCost::Estimated { .. } => None,
-    };
-    (baseline.cost_limit(), margin)
+    reward: Option<f64>,
+    cost: Option<f64>,
 }
 
 /// What tells one algorithm from another.
-pub trait Rule: Clone + Send + Sync {
+pub trait Algorithm: Send + Sync {
     /// What its paper proves of it, in words.
     const PROMISE: &'static str;
 
-    /// Takes in the new averages of a pair.
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii);
+    /// Takes in the new averages of a row.
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii);
 
     /// Writes the policy of the next episode into `policy`.
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned>;
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal>;
 
     /// The episode is over: dual updates and the like.
-    fn advance(&mut self) {}
+    fn end_episode(&mut self) {}
 
     /// What the next plan will use.
-    fn biased(&self) -> Biased<'_>;
+    fn signals(&self) -> BiasedSignals<'_>;
 
     /// lambda; 0 for algorithms without one.
     fn multiplier(&self) -> f64 {
@@ -121,24 +109,24 @@ pub trait Rule: Clone + Send + Sync {
     }
 }
 
-/// A rule that is told of no safe policy, only of a cost that some policy attains.
-pub trait MarginRule: Rule {
-    /// The rule before anything is seen.
-    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self>;
+/// An algorithm that is given no safe policy, only a cost that some policy attains.
+pub trait MarginAlgorithm: Algorithm + Sized {
+    /// The algorithm before anything is seen.
+    fn new(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self>;
 }
 
-/// A learner made of what all share and one [`Rule`].
+/// A learner made of what all share and one [`Algorithm`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Peer<R> {
-    known: Known,
-    rule: R,
+pub struct Peer<A> {
+    known: PeerExperience,
+    algorithm: A,
     policy: MarkovPolicy,
-    planned: MarkovPolicy,
-    turn: Protocol,
-    version: u64,
+    /// What the next plan is written into; a plan that fails leaves the policy as it was.
+    candidate: MarkovPolicy,
+    proposal: Option<Proposal>,
 }
 
-impl<R: MarginRule> Peer<R> {
+impl<A: MarginAlgorithm> Peer<A> {
     /// A learner that has seen nothing.
     pub fn new(
         shape: Shape,
@@ -146,94 +134,84 @@ impl<R: MarginRule> Peer<R> {
         margin: SafetyMargin,
         terms: LearningTerms,
     ) -> Result<Self> {
-        let rule = R::begin(shape, &margin, &terms)?;
+        margin.check_horizon(shape.horizon())?;
+        let algorithm = A::new(shape, &margin, &terms)?;
         let limits = (margin.cost_limit(), Some(margin));
-        Self::from_parts(shape, initial, limits, terms, rule)
+        Self::from_parts(shape, initial, limits, terms, algorithm)
     }
 }
 
-impl<R: Rule> Peer<R> {
+impl<A: Algorithm> Peer<A> {
     fn from_parts(
         shape: Shape,
         initial: InitialDistribution,
-        limits: (f64, Option<SafetyMargin>),
+        (cost_limit, margin): (f64, Option<SafetyMargin>),
         terms: LearningTerms,
-        mut rule: R,
+        algorithm: A,
     ) -> Result<Self> {
-        let (cost_limit, margin) = limits;
-        if let Some(margin) = margin {
-            margin.check_horizon(shape.horizon())?;
-        }
-        let radii = PeerRadii::new(shape, &terms);
-        let estimates = Estimates::in_full(shape)?;
-        for step in 0..shape.horizon() {
-            for pair in 0..shape.pairs() {
-                rule.revise(&row_of(&estimates, step, pair), &radii);
-            }
-        }
         let policy = MarkovPolicy::uniform(shape)?;
+        let mut estimates = Estimates::in_full(shape)?;
+        estimates.mark_all(); // rows never visited have radii too
         Ok(Self {
-            known: Known {
-                shape,
-                initial,
+            known: PeerExperience {
+                experience: Experience::new(estimates, initial, terms),
                 cost_limit,
                 margin,
-                terms,
-                radii,
-                estimates,
+                radii: PeerRadii::new(shape, &terms),
             },
-            rule,
-            planned: policy.clone(),
+            algorithm,
+            candidate: policy.clone(),
             policy,
-            turn: Protocol::new(terms.num_episodes()),
-            version: 0,
+            proposal: None,
         })
     }
 
-    /// The biased signals the next plan will use.
-    #[must_use]
-    pub fn biased(&self) -> Biased<'_> {
-        self.rule.biased()
-    }
-
-    /// L.
-    #[must_use]
-    pub fn log_factor(&self) -> f64 {
-        self.known.radii.log_factor()
-    }
-
-    /// What the algorithm's paper proves of it, in words.
-    #[must_use]
-    pub fn promise(&self) -> &'static str {
-        R::PROMISE
+    /// Averages and signals of every row counted since the last time.
+    fn refresh(&mut self) {
+        let PeerExperience {
+            experience, radii, ..
+        } = &mut self.known;
+        let algorithm = &mut self.algorithm;
+        experience
+            .estimates
+            .refresh(UpdateRows { algorithm, radii });
     }
 }
 
-fn row_of(estimates: &Estimates, step: usize, pair: usize) -> Row<'_> {
-    let shape = estimates.shape();
-    let row = step * shape.pairs() + pair;
-    let followed = step + 1 < shape.horizon();
-    Row {
-        step,
-        pair,
-        visits: estimates.visits()[row],
-        reward: estimates.rewards()[row],
-        cost: estimates.costs()[row],
-        frequencies: if followed {
-            estimates.kernel().row(step, pair).in_full()
-        } else {
-            &[]
-        },
+struct UpdateRows<'a, A> {
+    algorithm: &'a mut A,
+    radii: &'a PeerRadii,
+}
+
+impl<A: Algorithm> RowListener for UpdateRows<'_, A> {
+    fn changed(&mut self, row: &RowEstimate<'_>) {
+        self.algorithm.update_row(row, self.radii);
     }
 }
 
-impl<R: Rule> Learner for Peer<R> {
-    fn shape(&self) -> Shape {
-        self.known.shape
+impl<A: Algorithm> Learner for Peer<A> {
+    fn next_policy(&mut self) -> Result<Deployment> {
+        self.known.experience.protocol.await_candidate()?;
+        self.refresh();
+        let proposal = self.algorithm.plan(&self.known, &mut self.candidate)?;
+        std::mem::swap(&mut self.candidate, &mut self.policy);
+        self.proposal = Some(proposal);
+        let episode = self.known.experience.protocol.deploy()?;
+        Ok(Deployment::new(episode, proposal.source))
     }
 
-    fn terms(&self) -> &LearningTerms {
-        &self.known.terms
+    fn policy(&self) -> &MarkovPolicy {
+        &self.policy
+    }
+
+    fn observe(&mut self, seen: &Trajectory) -> Result<()> {
+        self.known.experience.observe(seen)?;
+        self.algorithm.end_episode();
+        Ok(())
+    }
+
+    fn experience(&self) -> &Experience {
+        &self.known.experience
     }
 
     fn margin(&self) -> Option<SafetyMargin> {
@@ -244,55 +222,61 @@ impl<R: Rule> Learner for Peer<R> {
         self.known.cost_limit
     }
 
-    fn episodes_observed(&self) -> u64 {
-        self.turn.observed()
+    fn signals(&mut self) -> BiasedSignals<'_> {
+        self.refresh();
+        self.algorithm.signals()
     }
 
-    fn next_policy(&mut self) -> Result<Deployment> {
-        self.turn.check_plan()?;
-        let found = self.rule.plan(&self.known, &mut self.planned)?;
-        if self.planned != self.policy {
-            std::mem::swap(&mut self.planned, &mut self.policy);
-            self.version += 1;
+    fn figures(&mut self) -> Figures {
+        let Some(Proposal {
+            source,
+            reward,
+            cost,
+        }) = self.proposal
+        else {
+            return Figures::default();
+        };
+        let (cost_at_least, cost_at_most, optimum_at_most) = match source {
+            PolicySource::Optimistic | PolicySource::Lagrangian => (cost, None, reward),
+            // The kernel is the best for reward and cost together, so that the cost alone need not be below
+            // the true one.
+            PolicySource::Plausible => (None, None, reward),
+            PolicySource::PlausibleLagrangian => {
+                let excess = cost.map(|cost| cost - self.known.cost_limit);
+                let multiplier = self.algorithm.multiplier();
+                let lagrangian = reward.zip(excess);
+                let lagrangian = lagrangian.map(|(reward, excess)| reward - multiplier * excess);
+                (None, None, lagrangian)
+            }
+            // The iterate of mirror ascent need not be better than the optimum, only cheaper than it is.
+            PolicySource::MirrorAscent | PolicySource::LeastCost => (cost, None, None),
+            PolicySource::Baseline
+            | PolicySource::BaselineEstimation
+            | PolicySource::PessimisticSet
+            | PolicySource::KnownTransitions => (None, cost, None),
+        };
+        Figures {
+            optimistic_reward: reward,
+            biased_cost: cost,
+            cost_at_least: cost_at_least.map(|cost| cost.max(0.0)),
+            cost_at_most,
+            optimum_at_most,
         }
-        self.turn.planned();
-        Ok(Deployment {
-            episode: self.turn.observed(),
-            source: found.source,
-            certificate: None,
-            optimistic_reward: found.reward,
-            biased_cost: found.cost,
-            version: self.version,
-        })
-    }
-
-    fn policy(&self) -> &MarkovPolicy {
-        &self.policy
-    }
-
-    fn absorb(&mut self, seen: &Trajectory) -> Result<()> {
-        self.turn.check_observe()?;
-        let known = &mut self.known;
-        known.estimates.update(seen, |_| {})?;
-        for (step, (&state, &action)) in seen.states.iter().zip(&seen.actions).enumerate() {
-            let pair = known.shape.pair(state as usize, action as usize);
-            let row = row_of(&known.estimates, step, pair);
-            self.rule.revise(&row, &known.radii);
-        }
-        self.rule.advance();
-        self.turn.seen();
-        Ok(())
-    }
-
-    fn estimates(&self) -> &Estimates {
-        &self.known.estimates
     }
 
     fn guarantee(&self) -> Option<Guarantee> {
-        self.rule.guarantee(&self.known.terms)
+        self.algorithm.guarantee(self.known.experience.terms())
+    }
+
+    fn log_factor(&self) -> f64 {
+        self.known.radii.log_factor()
     }
 
     fn multiplier(&self) -> f64 {
-        self.rule.multiplier()
+        self.algorithm.multiplier()
+    }
+
+    fn promise(&self) -> Option<&'static str> {
+        Some(A::PROMISE)
     }
 }

@@ -8,30 +8,32 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::peers::{opdop_dual_step, opdop_mirror_step, opdop_multiplier_cap};
+use crate::confidence::published::{opdop_dual_step, opdop_mirror_step, opdop_multiplier_cap};
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
+use crate::estimate::RowEstimate;
 use crate::estimate::{EmpiricalKernel, Estimates};
+use crate::learn::BiasedSignals;
 use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
 use crate::model::StepKernel;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The learner of OPDOP.
-pub type Opdop = Peer<OpdopRule>;
+pub type Opdop = Peer<OpdopAlgorithm>;
 
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OpdopRule {
+pub struct OpdopAlgorithm {
     signals: OptimisticSignals,
     iterate: MirrorStep,
     uniform_share: f64,
 }
 
-impl MarginRule for OpdopRule {
-    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
+impl MarginAlgorithm for OpdopAlgorithm {
+    fn new(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
         let steps = Steps {
             policy: opdop_mirror_step(shape, terms.num_episodes()),
             dual: opdop_dual_step(terms.num_episodes()),
@@ -73,33 +75,34 @@ impl StepKernel for Regularised<'_> {
     }
 }
 
-impl Rule for OpdopRule {
+impl Algorithm for OpdopAlgorithm {
     const PROMISE: &'static str =
         "regret and weak violation of order sqrt(K) with probability 1 - delta";
 
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
-        let shrunk = Row {
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
+        let shrunk = RowEstimate {
             reward: shrinkage(row.visits) * row.reward,
             cost: shrinkage(row.visits) * row.cost,
             ..*row
         };
-        self.signals.revise(&shrunk, radii.regularised(row.visits));
+        self.signals
+            .update_row(&shrunk, radii.regularised(row.visits));
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
         let kernel = Regularised {
-            estimates: &known.estimates,
-            kernel: known.estimates.kernel(),
+            estimates: known.estimates(),
+            kernel: known.kernel(),
         };
         Ok(self.iterate.play(&self.signals, &kernel, known, policy))
     }
 
-    fn advance(&mut self) {
+    fn end_episode(&mut self) {
         self.iterate.ascend(self.uniform_share);
     }
 
-    fn biased(&self) -> Biased<'_> {
-        self.signals.biased()
+    fn signals(&self) -> BiasedSignals<'_> {
+        self.signals.signals()
     }
 
     fn multiplier(&self) -> f64 {

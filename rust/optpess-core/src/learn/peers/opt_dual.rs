@@ -7,22 +7,24 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::peers::dual_step;
+use crate::confidence::published::dual_step;
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
+use crate::estimate::RowEstimate;
+use crate::learn::BiasedSignals;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::Plausible;
-use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
 use crate::plan::{ExtendedOracle, ExtendedVertex, ExtendedWork, Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The learner of OptDual-CMDP.
-pub type OptDualCmdp = Peer<DualRule>;
+pub type OptDualCmdp = Peer<DualAlgorithm>;
 
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct DualRule {
+pub struct DualAlgorithm {
     dual_step: f64, // 1/t
     cost_limit: f64,
     plausible: Plausible,
@@ -31,8 +33,8 @@ pub struct DualRule {
     multiplier: f64,
 }
 
-impl MarginRule for DualRule {
-    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
+impl MarginAlgorithm for DualAlgorithm {
+    fn new(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
         Ok(Self {
             dual_step: dual_step(shape, margin, terms.num_episodes()),
             cost_limit: margin.cost_limit(),
@@ -44,34 +46,34 @@ impl MarginRule for DualRule {
     }
 }
 
-impl Rule for DualRule {
+impl Algorithm for DualAlgorithm {
     const PROMISE: &'static str =
         "regret and weak violation of order sqrt(K) with probability 1 - delta";
 
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
-        self.plausible.revise(row, radii);
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
+        self.plausible.update_row(row, radii);
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
         let problem = self.plausible.problem(known);
         let mut oracle = ExtendedOracle::on(&problem, &mut self.work);
         oracle.maximise(self.multiplier, &mut self.found);
         oracle.locate(&mut self.found);
         policy.set_actions(self.found.actions());
-        Ok(Planned {
+        Ok(Proposal {
             source: PolicySource::PlausibleLagrangian,
-            reward: self.found.reward(),
-            cost: self.found.cost(),
+            reward: Some(self.found.reward()),
+            cost: Some(self.found.cost()),
         })
     }
 
-    fn advance(&mut self) {
+    fn end_episode(&mut self) {
         let excess = self.found.cost() - self.cost_limit;
         self.multiplier = (self.multiplier + self.dual_step * excess).max(0.0);
     }
 
-    fn biased(&self) -> Biased<'_> {
-        self.plausible.signals.biased()
+    fn signals(&self) -> BiasedSignals<'_> {
+        self.plausible.signals.signals()
     }
 
     fn multiplier(&self) -> f64 {

@@ -7,27 +7,29 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::peers::{dual_step, mirror_step, multiplier_cap};
+use crate::confidence::published::{dual_step, mirror_step, multiplier_cap};
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
+use crate::estimate::RowEstimate;
+use crate::learn::BiasedSignals;
 use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The learner of OptPrimalDual-CMDP.
-pub type OptPrimalDualCmdp = Peer<MirrorRule>;
+pub type OptPrimalDualCmdp = Peer<MirrorAlgorithm>;
 
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct MirrorRule {
+pub struct MirrorAlgorithm {
     signals: OptimisticSignals,
     iterate: MirrorStep,
 }
 
-impl MarginRule for MirrorRule {
-    fn begin(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
+impl MarginAlgorithm for MirrorAlgorithm {
+    fn new(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self> {
         // t_K, 1/t, rho.
         let steps = Steps {
             policy: mirror_step(shape, margin, terms.num_episodes()),
@@ -41,26 +43,26 @@ impl MarginRule for MirrorRule {
     }
 }
 
-impl Rule for MirrorRule {
+impl Algorithm for MirrorAlgorithm {
     const PROMISE: &'static str =
         "regret and weak violation of order sqrt(K) with probability 1 - delta";
 
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.signals
-            .revise(row, radii.bonus(row.visits, row.frequencies));
+            .update_row(row, radii.bonus(row.visits, row.successors.in_full()));
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
-        let kernel = known.estimates.kernel();
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
+        let kernel = known.kernel();
         Ok(self.iterate.play(&self.signals, kernel, known, policy))
     }
 
-    fn advance(&mut self) {
+    fn end_episode(&mut self) {
         self.iterate.ascend(0.0);
     }
 
-    fn biased(&self) -> Biased<'_> {
-        self.signals.biased()
+    fn signals(&self) -> BiasedSignals<'_> {
+        self.signals.signals()
     }
 
     fn multiplier(&self) -> f64 {

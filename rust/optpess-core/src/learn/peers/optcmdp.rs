@@ -11,27 +11,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
+use crate::estimate::RowEstimate;
+use crate::learn::BiasedSignals;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::Plausible;
-use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
 use crate::plan::{ExtendedOracle, ExtendedVertex, ExtendedWork};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The learner of OptCMDP.
-pub type OptCmdp = Peer<PlausibleRule>;
+pub type OptCmdp = Peer<PlausibleAlgorithm>;
 
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct PlausibleRule {
+pub struct PlausibleAlgorithm {
     plausible: Plausible,
     plan: OptimisticPlan<ExtendedVertex>,
     work: ExtendedWork,
 }
 
-impl MarginRule for PlausibleRule {
-    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+impl MarginAlgorithm for PlausibleAlgorithm {
+    fn new(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
         Ok(Self {
             plausible: Plausible::new(shape)?,
             plan: OptimisticPlan::new(shape)?,
@@ -40,22 +42,22 @@ impl MarginRule for PlausibleRule {
     }
 }
 
-impl Rule for PlausibleRule {
+impl Algorithm for PlausibleAlgorithm {
     const PROMISE: &'static str =
         "regret and strong violation of order sqrt(K) with probability 1 - delta";
 
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
-        self.plausible.revise(row, radii);
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
+        self.plausible.update_row(row, radii);
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
         let problem = self.plausible.problem(known);
         let mut oracle = ExtendedOracle::on(&problem, &mut self.work);
         self.plan
             .plan(&mut oracle, known, PolicySource::Plausible, policy)
     }
 
-    fn biased(&self) -> Biased<'_> {
-        self.plausible.signals.biased()
+    fn signals(&self) -> BiasedSignals<'_> {
+        self.plausible.signals.signals()
     }
 }

@@ -9,27 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
+use crate::estimate::RowEstimate;
+use crate::learn::BiasedSignals;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
 use crate::plan::{PlainOracle, PlanningWork, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The learner of OptCMDP-bonus.
-pub type OptCmdpBonus = Peer<BonusRule>;
+pub type OptCmdpBonus = Peer<BonusAlgorithm>;
 
 /// How it plans.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct BonusRule {
+pub struct BonusAlgorithm {
     signals: OptimisticSignals,
     plan: OptimisticPlan<Vertex>,
     work: PlanningWork,
 }
 
-impl MarginRule for BonusRule {
-    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+impl MarginAlgorithm for BonusAlgorithm {
+    fn new(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
         Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             plan: OptimisticPlan::new(shape)?,
@@ -38,23 +40,23 @@ impl MarginRule for BonusRule {
     }
 }
 
-impl Rule for BonusRule {
+impl Algorithm for BonusAlgorithm {
     const PROMISE: &'static str =
         "regret and strong violation of order sqrt(K) with probability 1 - delta";
 
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.signals
-            .revise(row, radii.bonus(row.visits, row.frequencies));
+            .update_row(row, radii.bonus(row.visits, row.successors.in_full()));
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
         let problem = self.signals.on_estimates(known);
         let mut oracle = PlainOracle::on(&problem, &mut self.work);
         self.plan
             .plan(&mut oracle, known, PolicySource::Optimistic, policy)
     }
 
-    fn biased(&self) -> Biased<'_> {
-        self.signals.biased()
+    fn signals(&self) -> BiasedSignals<'_> {
+        self.signals.signals()
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::learn::PolicySource;
-use crate::learn::peers::{Known, Planned};
+use crate::learn::peers::{PeerExperience, Proposal};
 use crate::plan::{ChordSearch, Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -34,20 +34,20 @@ impl<P: Point> OptimisticPlan<P> {
     pub(crate) fn plan<O: Oracle<Point = P>>(
         &mut self,
         oracle: &mut O,
-        known: &Known,
+        known: &PeerExperience,
         source: PolicySource,
         policy: &mut MarkovPolicy,
-    ) -> Result<Planned> {
-        let found = match self.search.solve(oracle, known.cost_limit) {
+    ) -> Result<Proposal> {
+        let found = match self.search.solve(oracle, known.cost_limit()) {
             Ok(found) => found,
             Err(Error::Infeasible { .. }) => {
                 // The search has left the policy of least cost at the lower end of its chord.
                 let least = self.search.chord().below();
                 policy.set_actions(least.actions());
-                return Ok(Planned {
+                return Ok(Proposal {
                     source: PolicySource::LeastCost,
-                    reward: least.reward(),
-                    cost: least.cost(),
+                    reward: Some(least.reward()),
+                    cost: Some(least.cost()),
                 });
             }
             Err(other) => return Err(other),
@@ -58,10 +58,10 @@ impl<P: Point> OptimisticPlan<P> {
         self.completion.set_actions(below.actions());
         let weight = found.weight_above;
         oracle.mix([below, above], weight, &self.completion, policy);
-        Ok(Planned {
+        Ok(Proposal {
             source,
-            reward: found.value,
-            cost: found.cost,
+            reward: Some(found.value),
+            cost: Some(found.cost),
         })
     }
 }

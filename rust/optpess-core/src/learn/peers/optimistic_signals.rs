@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::{OptimisticCost, OptimisticReward, PeerRadii};
 use crate::error::Result;
 use crate::estimate::EmpiricalKernel;
-use crate::learn::peers::{Biased, Known, Row};
+use crate::estimate::RowEstimate;
+use crate::learn::BiasedSignals;
+use crate::learn::peers::PeerExperience;
 use crate::plan::{Extended, KernelBox, PlanningProblem};
 use crate::shape::Shape;
 use crate::table::zeros;
@@ -31,32 +33,32 @@ impl OptimisticSignals {
         })
     }
 
-    pub(crate) fn revise(&mut self, row: &Row<'_>, bonus: f64) {
-        self.reward.update(row.step, row.pair, row.reward, bonus);
-        self.cost.update(row.step, row.pair, row.cost, bonus);
+    pub(crate) fn update_row(&mut self, row: &RowEstimate<'_>, bonus: f64) {
+        self.reward.update(row, bonus);
+        self.cost.update(row, bonus);
         self.bonuses[row.step * self.pairs + row.pair] = bonus;
     }
 
     /// The problem on the estimated kernel.
     pub(crate) fn on_estimates<'a>(
         &'a self,
-        known: &'a Known,
+        known: &'a PeerExperience,
     ) -> PlanningProblem<'a, OptimisticReward, OptimisticCost, EmpiricalKernel> {
         PlanningProblem {
-            shape: known.shape,
+            shape: known.shape(),
             reward: &self.reward,
             cost: &self.cost,
-            kernel: known.estimates.kernel(),
-            initial: &known.initial,
+            kernel: known.kernel(),
+            initial: known.initial(),
         }
     }
 
-    pub(crate) fn biased(&self) -> Biased<'_> {
-        Biased {
-            reward: self.reward.signal(),
-            cost: self.cost.signal(),
-            bonuses: &self.bonuses,
-        }
+    pub(crate) fn signals(&self) -> BiasedSignals<'_> {
+        BiasedSignals::new(
+            Some(self.reward.signal()),
+            self.cost.signal(),
+            self.bonuses.clone(),
+        )
     }
 }
 
@@ -76,25 +78,25 @@ impl Plausible {
         })
     }
 
-    pub(crate) fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
-        self.signals.revise(row, radii.observation(row.visits));
-        if !row.frequencies.is_empty() {
+    pub(crate) fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
+        self.signals.update_row(row, radii.observation(row.visits));
+        if !row.successors.in_full().is_empty() {
             let radius = |_, frequency| radii.successor(row.visits, frequency);
             self.kernels
-                .set_row(row.step, row.pair, row.frequencies, radius);
+                .set_row(row.step, row.pair, row.successors.in_full(), radius);
         }
     }
 
     /// The problem over policies and plausible kernels.
     pub(crate) fn problem<'a>(
         &'a self,
-        known: &'a Known,
+        known: &'a PeerExperience,
     ) -> Extended<'a, OptimisticReward, OptimisticCost> {
         Extended {
             reward: &self.signals.reward,
             cost: &self.signals.cost,
             kernels: &self.kernels,
-            initial: &known.initial,
+            initial: known.initial(),
         }
     }
 }

@@ -10,26 +10,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::confidence::{LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
+use crate::estimate::RowEstimate;
+use crate::learn::BiasedSignals;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
-use crate::learn::peers::{Biased, Known, MarginRule, Peer, Planned, Row, Rule};
+use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
 use crate::plan::{Oracle, PlainOracle, PlanningWork, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
 /// The learner that ignores the cost.
-pub type UnconstrainedOptimistic = Peer<UnconstrainedRule>;
+pub type UnconstrainedOptimistic = Peer<UnconstrainedAlgorithm>;
 
 /// How it plans. The margin is for the record: no plan looks at it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct UnconstrainedRule {
+pub struct UnconstrainedAlgorithm {
     signals: OptimisticSignals,
     work: PlanningWork,
     found: Vertex,
 }
 
-impl MarginRule for UnconstrainedRule {
-    fn begin(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
+impl MarginAlgorithm for UnconstrainedAlgorithm {
+    fn new(shape: Shape, _: &SafetyMargin, _: &LearningTerms) -> Result<Self> {
         Ok(Self {
             signals: OptimisticSignals::new(shape)?,
             work: PlanningWork::new(shape)?,
@@ -38,29 +40,29 @@ impl MarginRule for UnconstrainedRule {
     }
 }
 
-impl Rule for UnconstrainedRule {
+impl Algorithm for UnconstrainedAlgorithm {
     const PROMISE: &'static str =
         "regret of order sqrt(K) against the best policy without a limit; no bound on violations";
 
-    fn revise(&mut self, row: &Row<'_>, radii: &PeerRadii) {
+    fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.signals
-            .revise(row, radii.bonus(row.visits, row.frequencies));
+            .update_row(row, radii.bonus(row.visits, row.successors.in_full()));
     }
 
-    fn plan(&mut self, known: &Known, policy: &mut MarkovPolicy) -> Result<Planned> {
+    fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {
         let problem = self.signals.on_estimates(known);
         let mut oracle = PlainOracle::on(&problem, &mut self.work);
         oracle.maximise(0.0, &mut self.found);
         oracle.locate(&mut self.found);
         policy.set_actions(self.found.actions());
-        Ok(Planned {
+        Ok(Proposal {
             source: PolicySource::Optimistic,
-            reward: self.found.reward(),
-            cost: self.found.cost(),
+            reward: Some(self.found.reward()),
+            cost: Some(self.found.cost()),
         })
     }
 
-    fn biased(&self) -> Biased<'_> {
-        self.signals.biased()
+    fn signals(&self) -> BiasedSignals<'_> {
+        self.signals.signals()
     }
 }

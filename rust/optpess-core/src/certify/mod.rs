@@ -1,0 +1,149 @@
+//! A policy held against a limit: its cost is re-evaluated by code that did not propose it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::evaluate::{Evaluator, mix_policies};
+use crate::model::{InitialDistribution, StepKernel};
+use crate::policy::MarkovPolicy;
+use crate::table::StepSignal;
+
+/// Whether a cost respects a limit. The one place where that is decided; a cost that is not a number does not.
+#[must_use]
+#[inline(always)]
+pub fn within(cost: f64, limit: f64) -> bool {
+    cost <= limit
+}
+
+/// A re-evaluated cost and the limit it respects. Only [`certify`] makes one, so the cost is never above the limit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Reevaluation", into = "Reevaluation")]
+pub struct Certificate(Reevaluation);
+
+/// What re-evaluation found. Of a plan for a known model, the cost may exceed the limit by a rounding error: where the
+/// least attainable cost is the limit, nothing can repair it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Reevaluation {
+    /// V(g_c) of the policy.
+    pub cost: f64,
+    /// The limit it is held to.
+    pub limit: f64,
+    /// The weight of the safe policy mixed in because rounding had put the cost above the limit; 0 in
+    /// the usual case.
+    pub repair: f64,
+}
+
+impl Certificate {
+    fn new(cost: f64, limit: f64, repair: f64) -> Self {
+        debug_assert!(within(cost, limit));
+        Self(Reevaluation {
+            cost,
+            limit,
+            repair,
+        })
+    }
+
+    /// V(g_c) of the policy, as re-evaluated; at most the limit.
+    #[must_use]
+    pub fn cost(&self) -> f64 {
+        self.0.cost
+    }
+
+    /// The limit it is held to.
+    #[must_use]
+    pub fn limit(&self) -> f64 {
+        self.0.limit
+    }
+
+    /// The weight of the safe policy mixed in because rounding had put the cost above the limit; 0 in
+    /// the usual case.
+    #[must_use]
+    pub fn repair(&self) -> f64 {
+        self.0.repair
+    }
+
+    /// limit - cost, never negative.
+    #[must_use]
+    pub fn slack(&self) -> f64 {
+        self.0.limit - self.0.cost
+    }
+}
+
+impl From<Certificate> for Reevaluation {
+    fn from(certificate: Certificate) -> Self {
+        certificate.0
+    }
+}
+
+/// For a certificate that was stored.
+impl TryFrom<Reevaluation> for Certificate {
+    type Error = Error;
+
+    fn try_from(stored: Reevaluation) -> Result<Self> {
+        if within(stored.cost, stored.limit) {
+            Ok(Self(stored))
+        } else {
+            Err(failed(stored.cost, stored.limit))
+        }
+    }
+}
+
+fn failed(evaluated: f64, limit: f64) -> Error {
+    Error::CertificateFailed {
+        claimed: limit,
+        evaluated,
+        limit,
+    }
+}
+
+/// How much of the safe policy may be mixed in without asking how large the excess is.
+const MAX_REPAIR: f64 = 1e-6;
+
+/// An excess below this, relative to the costs at hand, is rounding whatever its repair takes: where the
+/// safe policy has next to no slack itself, even a unit in the last place takes a lot of it.
+const EXCESS_WIDTH: f64 = 1e-12;
+
+/// Re-evaluates a policy's cost; where it exceeds the limit by rounding, mixes in as much of the safe
+/// policy (in occupancy space) as brings it back. Allocates only for that.
+///
+/// [`Error::CertificateFailed`] if the safe policy itself is above the limit, or if more than a
+/// millionth of it would be needed for an excess that is no rounding error: then the planner was wrong,
+/// and the policy must not be played. The policy is then as it was.
+pub fn certify<C: StepSignal, K: StepKernel>(
+    evaluator: &mut Evaluator,
+    policy: &mut MarkovPolicy,
+    safe: &MarkovPolicy,
+    cost: &C,
+    kernel: &K,
+    initial: &InitialDistribution,
+    limit: f64,
+) -> Result<Certificate> {
+    let found = evaluator.evaluate(policy, cost, kernel, initial);
+    if within(found, limit) {
+        return Ok(Certificate::new(found, limit, 0.0));
+    }
+    let safe_cost = evaluator.evaluate(safe, cost, kernel, initial);
+    // A safe policy that costs exactly the limit has no slack to repair with.
+    if !within(safe_cost, limit) || within(limit, safe_cost) {
+        return Err(failed(found, limit));
+    }
+    let size = found.abs().max(limit.abs()).max(safe_cost.abs());
+    let is_rounding = found - limit <= EXCESS_WIDTH * size;
+    let most = if is_rounding { 1.0 } else { MAX_REPAIR };
+    let original = [policy.clone(), safe.clone()];
+    let mut repair = ((found - limit) / (found - safe_cost)).max(f64::EPSILON);
+    while repair < most {
+        let mixed = mix_policies(&original, &[1.0 - repair, repair], kernel, initial)?;
+        let cost = evaluator.evaluate(&mixed, cost, kernel, initial);
+        if within(cost, limit) {
+            *policy = mixed;
+            return Ok(Certificate::new(cost, limit, repair));
+        }
+        repair *= 2.0;
+    }
+    if !is_rounding {
+        return Err(failed(found, limit));
+    }
+    policy.clone_from(safe);
+    Ok(Certificate::new(safe_cost, limit, 1.0))
+}

@@ -1,0 +1,82 @@
+//! Counts and sums of what was observed: the whole state of an estimator, and the form in which it is stored.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::shape::Shape;
+
+/// N_h(s,a), N_h(s,a,s') and the sums of rewards and costs. Averages and P-hat follow from them
+/// ([`crate::estimate::Estimates`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Counts {
+    pub(super) shape: Shape,
+    /// Whether P-hat is kept in full whatever the number of states.
+    pub(super) in_full: bool,
+    pub(super) visits: Vec<u32>,      // [H, S, A]
+    pub(super) reward_sums: Vec<f64>, // [H, S, A]
+    pub(super) cost_sums: Vec<f64>,   // [H, S, A]
+    pub(super) successors: Vec<SuccessorCount>,
+}
+
+/// How often a state followed a row; the last step has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct SuccessorCount {
+    pub(super) row: u32,
+    pub(super) state: u32,
+    pub(super) count: u32,
+}
+
+impl Counts {
+    /// Refuses tables of the wrong length, states that do not exist, and rows whose
+    /// successors do not add up to their visits.
+    pub(super) fn check(&self) -> Result<()> {
+        let (shape, rows) = (self.shape, self.shape.triples());
+        let lengths = [
+            ("stored visits", self.visits.len()),
+            ("stored reward sums", self.reward_sums.len()),
+            ("stored cost sums", self.cost_sums.len()),
+        ];
+        for (array, found) in lengths {
+            if found != rows {
+                return Err(Error::ShapeMismatch {
+                    array,
+                    axes: "[H, S, A]",
+                    expected: shape.sizes().to_vec(),
+                    found: vec![found],
+                });
+            }
+        }
+        let followed = rows - shape.pairs();
+        let mut sums = vec![0_u64; followed];
+        for (entry, successor) in self.successors.iter().enumerate() {
+            let (row, state) = (successor.row as usize, successor.state as usize);
+            if row >= followed || state >= shape.num_states() {
+                let (found, most) = if row >= followed {
+                    (row, followed)
+                } else {
+                    (state, shape.num_states())
+                };
+                return Err(Error::OutOfRange {
+                    place: ArrayIndex::new("stored successors", &[entry]),
+                    found: found as f64,
+                    allowed: Interval::closed(0.0, most as f64 - 1.0),
+                });
+            }
+            sums[row] += u64::from(successor.count);
+        }
+        for (row, (&sum, &visits)) in sums.iter().zip(&self.visits).enumerate() {
+            if sum != u64::from(visits) {
+                let visits = f64::from(visits);
+                return Err(Error::OutOfRange {
+                    place: ArrayIndex::new(
+                        "the sum of stored successors",
+                        &shape.triple_index(row),
+                    ),
+                    found: sum as f64,
+                    allowed: Interval::closed(visits, visits),
+                });
+            }
+        }
+        Ok(())
+    }
+}

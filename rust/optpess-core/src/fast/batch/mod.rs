@@ -1,0 +1,94 @@
+//! Replicates of a tiny problem of Algorithm 2 in the lanes of a vector, one or eight at a time: their episode loop.
+//!
+//! This loop is compiled as a whole for each instruction set and number of states, which the loop of single replicates
+//! must not be, or every learner would be. So there are two loops; streams, recorder and control are shared.
+
+mod environment;
+mod judge;
+mod learners;
+mod trajectory;
+
+pub(crate) use learners::BatchLearners;
+
+use crate::control::Control;
+use crate::error::Result;
+use crate::fast::batch::environment::BatchEnvironment;
+use crate::fast::batch::judge::BatchJudge;
+use crate::fast::batch::trajectory::BatchTrajectory;
+use crate::fast::chacha::BatchStreams;
+use crate::fast::lane::Lane;
+use crate::learn::{AnyLearner, Learner};
+use crate::model::ConstrainedMdp;
+use crate::record::Recorder;
+use crate::vectorised::with_small_constant;
+use crate::vectorised::{Job, vectorised};
+
+/// Whether a learner and its problem have a batch.
+pub(crate) fn fits_batch(learner: &AnyLearner) -> bool {
+    matches!(learner, AnyLearner::OptPessPrimalDual(_))
+        && learners::is_small_enough(learner.shape())
+}
+
+/// Plays `episodes` episodes of as many replicates as the recorder has.
+pub(crate) fn run_batch<V: Lane>(
+    model: &ConstrainedMdp,
+    learners: &mut BatchLearners<V>,
+    episodes: u64,
+    streams: &mut BatchStreams<V>,
+    recorder: &mut Recorder<'_, V>,
+    control: &Control,
+) -> Result<()> {
+    recorder.note_planned(learners.episodes_observed()); // Algorithm 2 has no baseline
+    let environment = BatchEnvironment::new(model)?;
+    let judge = BatchJudge::<V>::new(model)?;
+    let seen = BatchTrajectory::new(model.shape())?;
+    // One choice of the instruction set and of the number of states for all episodes.
+    with_small_constant!(model.shape().num_states(), S => {
+        vectorised(Episodes::<V, S> {
+            environment,
+            judge,
+            seen,
+            learners,
+            episodes,
+            streams,
+            recorder,
+            control,
+        })
+    })
+}
+
+struct Episodes<'a, 'm, 'r, V: Lane, const S: usize> {
+    environment: BatchEnvironment,
+    judge: BatchJudge<'m, V>,
+    seen: BatchTrajectory<V>,
+    learners: &'a mut BatchLearners<V>,
+    episodes: u64,
+    streams: &'a mut BatchStreams<V>,
+    recorder: &'a mut Recorder<'r, V>,
+    control: &'a Control,
+}
+
+impl<V: Lane, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run(mut self) -> Result<()> {
+        let (learners, control) = (self.learners, self.control);
+        let replicates = self.recorder.num_replicates() as u64;
+        for episode in 0..self.episodes {
+            control.begin_episode(episode, self.episodes, replicates)?;
+            learners.plan::<S>();
+            let policies = learners.actions();
+            self.environment
+                .play::<V, S>(policies, self.streams, &mut self.seen);
+            if learners.changed() || episode == 0 {
+                self.judge.assess::<S>(policies);
+            }
+            let played = learners.episodes_observed();
+            learners.observe::<S>(&self.seen);
+            self.recorder
+                .add(played, self.judge.truth(), *learners.multipliers());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! Any learner of the core, as one type: what is simulated, stored and handed to Python.
+
+use serde::{Deserialize, Serialize};
+
+use crate::confidence::{Guarantee, SafetyMargin};
+use crate::error::Result;
+use crate::learn::peers::{
+    AlwaysBaseline, Cucrl, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp, OptPrimalDualCmdp,
+    UnconstrainedOptimistic,
+};
+use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
+use crate::learn::{OptPessLp, OptPessPrimalDual};
+use crate::policy::MarkovPolicy;
+use crate::trajectory::Trajectory;
+
+macro_rules! any_learner {
+    ($($kind:ident),*) => {
+        /// One of the learners. The list is closed.
+        #[derive(Debug, Clone, Serialize, Deserialize)]
+        #[allow(missing_docs, reason = "each variant is named like its learner")]
+        pub enum AnyLearner {
+            $($kind(Box<$kind>),)*
+        }
+
+        $(impl From<$kind> for AnyLearner {
+            fn from(learner: $kind) -> Self {
+                Self::$kind(Box::new(learner))
+            }
+        })*
+
+        impl AnyLearner {
+            #[inline(always)]
+            fn get(&self) -> &dyn Learner {
+                match self {
+                    $(Self::$kind(learner) => &**learner,)*
+                }
+            }
+
+            #[inline(always)]
+            fn get_mut(&mut self) -> &mut dyn Learner {
+                match self {
+                    $(Self::$kind(learner) => &mut **learner,)*
+                }
+            }
+        }
+    };
+}
+
+any_learner!(
+    OptPessLp,
+    OptPessPrimalDual,
+    AlwaysBaseline,
+    UnconstrainedOptimistic,
+    OptCmdp,
+    OptCmdpBonus,
+    OptDualCmdp,
+    OptPrimalDualCmdp,
+    Opdop,
+    Cucrl
+);
+
+impl Learner for AnyLearner {
+    fn next_policy(&mut self) -> Result<Deployment> {
+        self.get_mut().next_policy()
+    }
+
+    fn policy(&self) -> &MarkovPolicy {
+        self.get().policy()
+    }
+
+    fn observe(&mut self, seen: &Trajectory) -> Result<()> {
+        self.get_mut().observe(seen)
+    }
+
+    fn experience(&self) -> &Experience {
+        self.get().experience()
+    }
+
+    fn margin(&self) -> Option<SafetyMargin> {
+        self.get().margin()
+    }
+
+    fn cost_limit(&self) -> f64 {
+        self.get().cost_limit()
+    }
+
+    fn signals(&mut self) -> BiasedSignals<'_> {
+        self.get_mut().signals()
+    }
+
+    fn figures(&mut self) -> Figures {
+        self.get_mut().figures()
+    }
+
+    fn guarantee(&self) -> Option<Guarantee> {
+        self.get().guarantee()
+    }
+
+    fn log_factor(&self) -> f64 {
+        self.get().log_factor()
+    }
+
+    fn multiplier(&self) -> f64 {
+        self.get().multiplier()
+    }
+
+    fn promise(&self) -> Option<&'static str> {
+        self.get().promise()
+    }
+
+    fn inductions(&self) -> u64 {
+        self.get().inductions()
+    }
+}

@@ -1,0 +1,215 @@
+//! P-hat with a biased reward and a biased cost: what the algorithms of \[Liu21\] plan on.
+
+use serde::{Deserialize, Serialize};
+
+use crate::certify::{Certificate, certify};
+use crate::confidence::{Bonus, LearningTerms, OptimisticCost, OptimisticReward, PessimisticCost};
+use crate::error::Result;
+use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
+use crate::evaluate::Evaluator;
+use crate::learn::BiasedSignals;
+use crate::learn::experience::Experience;
+use crate::model::InitialDistribution;
+use crate::plan::{ChordSearch, PlanningProblem};
+use crate::policy::MarkovPolicy;
+use crate::table::{Signal, StateValues, StepSignal};
+
+/// What has been seen, and what follows from it. Only counts are state: P-hat and both signals are brought up to date by
+/// [`BiasedModel::refresh`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BiasedModel<C> {
+    pub(super) experience: Experience,
+    bonus: Bonus,
+    /// None until its scale is known.
+    pub(super) reward: Option<OptimisticReward>,
+    pub(super) cost: C,
+    pub(super) evaluator: Evaluator,
+}
+
+/// Both signals on P-hat.
+pub(crate) type BiasedProblem<'a, C> = PlanningProblem<'a, OptimisticReward, C, EmpiricalKernel>;
+
+/// A problem, the search for its best policy within a limit, the policy for states that none reaches, and the limit.
+pub(crate) type SearchTask<'a, C> = (
+    BiasedProblem<'a, C>,
+    &'a mut ChordSearch,
+    &'a MarkovPolicy,
+    f64,
+);
+
+impl<C: BiasedCost> BiasedModel<C> {
+    /// Nothing seen yet.
+    pub(super) fn new(
+        initial: InitialDistribution,
+        terms: LearningTerms,
+        reward: Option<OptimisticReward>,
+        cost: C,
+    ) -> Result<Self> {
+        let shape = cost.signal().shape();
+        Ok(Self {
+            experience: Experience::new(Estimates::new(shape)?, initial, terms),
+            bonus: terms.bonus(shape),
+            reward,
+            cost,
+            evaluator: Evaluator::new(shape)?,
+        })
+    }
+
+    /// What has been seen.
+    #[inline(always)]
+    pub(crate) fn experience(&self) -> &Experience {
+        &self.experience
+    }
+
+    /// b.
+    #[inline(always)]
+    pub(crate) fn bonus(&self) -> &Bonus {
+        &self.bonus
+    }
+
+    /// The biased cost, as of the last refresh.
+    #[inline(always)]
+    pub(crate) fn cost(&self) -> &C {
+        &self.cost
+    }
+
+    /// V_h of the last policy evaluated.
+    pub(crate) fn last_values(&self) -> &StateValues {
+        self.evaluator.values()
+    }
+
+    /// P-hat, r-hat, c-hat (Eq. 3-5) and both biased signals, of every row counted since the last time. `listener` is
+    /// told of each row.
+    #[inline(always)]
+    pub(super) fn refresh(&mut self, listener: &mut impl SignalListener) {
+        self.experience.estimates.refresh(BiasRows {
+            bonus: self.bonus,
+            reward: self.reward.as_mut(),
+            cost: &mut self.cost,
+            listener,
+        });
+    }
+
+    /// The reward signal exists from now on, and is formed of every row at the next refresh.
+    pub(super) fn set_reward(&mut self, reward: OptimisticReward) {
+        self.reward = Some(reward);
+        self.experience.estimates.mark_all();
+    }
+
+    /// V of a policy for the biased cost on P-hat.
+    #[inline(always)]
+    pub(super) fn cost_of(&mut self, policy: &MarkovPolicy) -> f64 {
+        let (kernel, initial) = (self.experience.kernel(), self.experience.initial());
+        self.evaluator.evaluate(policy, &self.cost, kernel, initial)
+    }
+
+    /// V of a policy for the biased reward on P-hat, if that exists.
+    pub(super) fn reward_of(&mut self, policy: &MarkovPolicy) -> Option<f64> {
+        let (kernel, initial) = (self.experience.kernel(), self.experience.initial());
+        let reward = self.reward.as_ref()?;
+        Some(self.evaluator.evaluate(policy, reward, kernel, initial))
+    }
+
+    /// Both signals on P-hat, if both exist.
+    #[inline(always)]
+    pub(super) fn problem(&self) -> Option<BiasedProblem<'_, C>> {
+        Some(PlanningProblem {
+            shape: self.experience.shape(),
+            reward: self.reward.as_ref()?,
+            cost: &self.cost,
+            kernel: self.experience.kernel(),
+            initial: self.experience.initial(),
+        })
+    }
+
+    /// Both signals and the bonuses, brought up to date.
+    pub(super) fn signals(&mut self) -> BiasedSignals<'_> {
+        self.refresh(&mut ());
+        let reward = self.reward.as_ref().map(OptimisticReward::signal);
+        let bonuses = self.bonus.of_all(self.experience.estimates());
+        BiasedSignals::new(reward, self.cost.signal(), bonuses)
+    }
+}
+
+impl BiasedModel<PessimisticCost> {
+    /// Certifies that the pessimistic cost of a policy on P-hat is at most the limit; where rounding put it above, mixes
+    /// in `safe` until it is not.
+    pub(super) fn certify(
+        &mut self,
+        policy: &mut MarkovPolicy,
+        safe: &MarkovPolicy,
+        limit: f64,
+    ) -> Result<Certificate> {
+        let (kernel, initial) = (self.experience.kernel(), self.experience.initial());
+        let evaluator = &mut self.evaluator;
+        certify(evaluator, policy, safe, &self.cost, kernel, initial, limit)
+    }
+}
+
+/// A biased cost.
+pub trait BiasedCost: StepSignal {
+    /// The biased values, `[H, S, A]`.
+    fn signal(&self) -> &Signal;
+    /// Sets the value of a row from its estimate and its bonus, and returns it.
+    fn update(&mut self, row: &RowEstimate<'_>, bonus: f64) -> f64;
+}
+
+impl BiasedCost for PessimisticCost {
+    fn signal(&self) -> &Signal {
+        self.signal()
+    }
+
+    #[inline(always)]
+    fn update(&mut self, row: &RowEstimate<'_>, bonus: f64) -> f64 {
+        self.update(row, bonus)
+    }
+}
+
+impl BiasedCost for OptimisticCost {
+    fn signal(&self) -> &Signal {
+        self.signal()
+    }
+
+    #[inline(always)]
+    fn update(&mut self, row: &RowEstimate<'_>, bonus: f64) -> f64 {
+        self.update(row, bonus)
+    }
+}
+
+/// Is told of every refreshed row with its biased signals; an engine keeps a copy of them. `()` ignores them.
+pub(crate) trait SignalListener {
+    /// Called once for each row; the reward is None while its signal does not exist.
+    fn changed(&mut self, row: &RowEstimate<'_>, reward: Option<f64>, cost: f64);
+}
+
+impl SignalListener for () {
+    #[inline(always)]
+    fn changed(&mut self, _: &RowEstimate<'_>, _: Option<f64>, _: f64) {}
+}
+
+impl<L: SignalListener> SignalListener for Option<L> {
+    #[inline(always)]
+    fn changed(&mut self, row: &RowEstimate<'_>, reward: Option<f64>, cost: f64) {
+        if let Some(listener) = self {
+            listener.changed(row, reward, cost);
+        }
+    }
+}
+
+struct BiasRows<'a, C, L> {
+    bonus: Bonus,
+    reward: Option<&'a mut OptimisticReward>,
+    cost: &'a mut C,
+    listener: &'a mut L,
+}
+
+impl<C: BiasedCost, L: SignalListener> RowListener for BiasRows<'_, C, L> {
+    #[inline(always)]
+    fn changed(&mut self, row: &RowEstimate<'_>) {
+        let bonus = self.bonus.of(row);
+        let cost = self.cost.update(row, bonus);
+        let reward = self.reward.as_mut();
+        let reward = reward.map(|signal| signal.update(row, bonus));
+        self.listener.changed(row, reward, cost);
+    }
+}

@@ -1,0 +1,108 @@
+//! The protocol of a learner: planning and observing alternate, K times at most.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// Which verb comes next, and how many episodes have been observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Protocol {
+    num_episodes: u64,
+    observed: u64,
+    stage: Stage,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Stage {
+    Plan,
+    /// Estimates are up to date and a candidate is to be deployed.
+    AwaitCandidate,
+    Observe,
+}
+
+impl Protocol {
+    pub(crate) fn new(num_episodes: u64) -> Self {
+        Self {
+            num_episodes,
+            observed: 0,
+            stage: Stage::Plan,
+        }
+    }
+
+    /// The number of episodes observed so far.
+    #[must_use]
+    #[inline(always)]
+    pub fn observed(&self) -> u64 {
+        self.observed
+    }
+
+    /// k = 1, 2, ... of the episode that is planned or played.
+    #[must_use]
+    #[inline(always)]
+    pub fn k(&self) -> u64 {
+        self.observed + 1
+    }
+
+    /// Refuses a plan out of turn or after the last episode. A plan that was begun and failed may be begun again.
+    #[inline(always)]
+    pub(crate) fn check_plan(&self) -> Result<()> {
+        match self.stage {
+            Stage::Plan if self.observed < self.num_episodes => Ok(()),
+            Stage::Plan => Err(Error::EpisodesExhausted {
+                num_episodes: self.num_episodes,
+            }),
+            Stage::AwaitCandidate => Ok(()),
+            Stage::Observe => Err(self.out_of_turn("next_policy")),
+        }
+    }
+
+    /// A plan has begun: a candidate may be deployed.
+    #[inline(always)]
+    pub(crate) fn await_candidate(&mut self) -> Result<()> {
+        self.check_plan()?;
+        self.stage = Stage::AwaitCandidate;
+        Ok(())
+    }
+
+    /// Refuses a candidate that nobody awaits.
+    #[inline(always)]
+    pub(crate) fn check_awaiting(&self) -> Result<()> {
+        match self.stage {
+            Stage::AwaitCandidate => Ok(()),
+            _ => Err(self.out_of_turn("deploy")),
+        }
+    }
+
+    /// A policy is about to be played; returns its episode, from 0.
+    #[inline(always)]
+    pub(crate) fn deploy(&mut self) -> Result<u64> {
+        self.check_plan()?;
+        self.stage = Stage::Observe;
+        Ok(self.observed)
+    }
+
+    /// Refuses an episode that nobody planned.
+    #[inline(always)]
+    pub(crate) fn check_observe(&self) -> Result<()> {
+        match self.stage {
+            Stage::Observe => Ok(()),
+            _ => Err(self.out_of_turn("observe")),
+        }
+    }
+
+    /// The episode has been observed.
+    #[inline(always)]
+    pub(crate) fn end_episode(&mut self) {
+        self.observed += 1;
+        self.stage = Stage::Plan;
+    }
+
+    fn out_of_turn(&self, called: &'static str) -> Error {
+        let expected = match self.stage {
+            Stage::Plan => "next_policy",
+            Stage::AwaitCandidate => "the plan of an outside engine",
+            Stage::Observe => "observe",
+        };
+        Error::OutOfTurn { called, expected }
+    }
+}

@@ -1,0 +1,55 @@
+//! The trait of numbers that formulas are written for: one f64, or a lane of them treated alike.
+
+/// One number, or several side by side that are treated alike. A formula written for `Number` has the same bits
+/// for one replicate and for each of several.
+pub trait Number: Copy + Default {
+    /// How many numbers there are.
+    const COUNT: usize;
+    /// The same number everywhere.
+    fn all(number: f64) -> Self;
+    /// f of each number.
+    fn map(self, f: impl Fn(f64) -> f64) -> Self;
+    /// f of each number and its partner.
+    fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self;
+    /// Where the first of `pair` is greater than the second the number of `yes`, else that of `no`.
+    fn select_greater(pair: (Self, Self), yes: Self, no: Self) -> Self;
+
+    /// One of the numbers.
+    fn lane(&self, lane: usize) -> f64;
+
+    /// The sums.
+    #[must_use]
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.zip(other, |a, b| a + b)
+    }
+}
+
+impl Number for f64 {
+    const COUNT: usize = 1;
+
+    #[inline(always)]
+    fn all(number: f64) -> Self {
+        number
+    }
+
+    #[inline(always)]
+    fn map(self, f: impl Fn(f64) -> f64) -> Self {
+        f(self)
+    }
+
+    #[inline(always)]
+    fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
+        f(self, other)
+    }
+
+    #[inline(always)]
+    fn select_greater((x, y): (Self, Self), yes: Self, no: Self) -> Self {
+        if x > y { yes } else { no }
+    }
+
+    #[inline(always)]
+    fn lane(&self, _: usize) -> f64 {
+        *self
+    }
+}

@@ -1,0 +1,114 @@
+//! One seed becomes many named, independent streams of random numbers.
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+/// A stream of numbers uniform on [0, 1): those that `random::<f64>()` of its generator draws one by one.
+pub trait Uniforms: From<ChaCha8Rng> {
+    /// The next number.
+    fn next_uniform(&mut self) -> f64;
+    /// Leaves out the next numbers, as if they had been drawn.
+    fn skip(&mut self, count: usize);
+    /// The generator, for distributions that take another number of draws each time. A stream is used
+    /// either this way or by the other two.
+    fn generator(&mut self) -> &mut ChaCha8Rng;
+}
+
+/// Draws one number at a time.
+#[derive(Debug)]
+pub struct PlainUniforms(ChaCha8Rng);
+
+impl From<ChaCha8Rng> for PlainUniforms {
+    fn from(generator: ChaCha8Rng) -> Self {
+        Self(generator)
+    }
+}
+
+impl Uniforms for PlainUniforms {
+    #[inline(always)]
+    fn next_uniform(&mut self) -> f64 {
+        self.0.random()
+    }
+
+    fn skip(&mut self, count: usize) {
+        for _ in 0..count {
+            self.next_uniform();
+        }
+    }
+
+    fn generator(&mut self) -> &mut ChaCha8Rng {
+        &mut self.0
+    }
+}
+
+/// The streams of one replicate. Each purpose has its own, so that another noise model does not reshuffle the states.
+#[derive(Debug)]
+pub struct StreamSet<U> {
+    /// First and next states.
+    pub states: U,
+    /// Actions of randomised policies.
+    pub actions: U,
+    /// Noise of rewards and costs.
+    pub noise: U,
+}
+
+/// Plain streams.
+pub type Streams = StreamSet<PlainUniforms>;
+
+/// How many stream numbers each replicate owns.
+const PURPOSES: u64 = 4;
+
+/// What a stream is for; the number is part of its address.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    States = 0,
+    Actions = 1,
+    Noise = 2,
+}
+
+/// A generator at the beginning of one of a replicate's streams. Streams are addressed directly: they depend
+/// on (seed, replicate) only, not on what else is run. ChaCha8 is portable and value-stable, and
+/// streams of one seed never meet.
+pub(crate) fn generator(seed: u64, replicate: u64, purpose: Purpose) -> ChaCha8Rng {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    generator.set_stream(
+        replicate
+            .wrapping_mul(PURPOSES)
+            .wrapping_add(purpose as u64),
+    );
+    generator
+}
+
+impl<U: Uniforms> StreamSet<U> {
+    /// The streams of a replicate.
+    #[must_use]
+    pub fn new(seed: u64, replicate: u64) -> Self {
+        let stream = |purpose| U::from(generator(seed, replicate, purpose));
+        Self {
+            states: stream(Purpose::States),
+            actions: stream(Purpose::Actions),
+            noise: stream(Purpose::Noise),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_repeatable_and_differ_by_seed_replicate_and_purpose() {
+        let first = |mut stream: PlainUniforms| stream.next_uniform().to_bits();
+        let expected = first(Streams::new(7, 3).states);
+        assert_eq!(expected, first(Streams::new(7, 3).states));
+        let others = [
+            Streams::new(7, 3).actions,
+            Streams::new(7, 3).noise,
+            Streams::new(7, 2).states,
+            Streams::new(8, 3).states,
+        ];
+        for other in others {
+            assert_ne!(expected, first(other));
+        }
+    }
+}
