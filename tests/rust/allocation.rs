@@ -1,7 +1,8 @@
-//! A solver that is re-used allocates nothing. In a binary of its own, because it replaces the allocator.
+//! A solver that is re-used allocates nothing. The allocator of the whole test binary counts, for each thread apart.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::hint::black_box;
 
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
 use optpess_core::plan::{
@@ -13,7 +14,7 @@ use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 
 thread_local! {
-    /// Of this thread alone: the harness allocates in others whenever it likes.
+    /// Of this thread alone: other tests allocate in theirs whenever they like.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -28,6 +29,18 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.alloc(layout) }
     }
 
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller's promises are passed on.
         unsafe { System.dealloc(pointer, layout) }
@@ -36,6 +49,18 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
+
+#[test]
+fn every_way_to_allocate_is_counted() {
+    let before = ALLOCATIONS.get();
+    let mut numbers = black_box(Vec::<u64>::with_capacity(4));
+    assert_eq!(ALLOCATIONS.get() - before, 1);
+    numbers.extend(0..5);
+    black_box(&numbers);
+    assert_eq!(ALLOCATIONS.get() - before, 2);
+    black_box(vec![0_u8; 1000]);
+    assert_eq!(ALLOCATIONS.get() - before, 3);
+}
 
 #[test]
 fn a_solver_that_is_used_again_allocates_nothing() {

@@ -1,5 +1,6 @@
 //! Integration tests of the core crate, all in one binary.
 
+mod allocation;
 mod architecture;
 mod bits;
 mod cases;
@@ -11,6 +12,7 @@ mod learning;
 mod lemmas;
 mod net;
 mod plain;
+mod plain_planning;
 mod planning;
 mod problems;
 mod properties;
