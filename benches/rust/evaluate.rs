@@ -44,7 +44,7 @@ fn kernels(criterion: &mut Criterion) {
         });
         let mut plan = GreedyPlan::new(*shape).expect("it fits");
         criterion.bench_function(&format!("backward_induction/{id}"), |bencher| {
-            bencher.iter(|| plan.solve(black_box(signal), kernel));
+            bencher.iter(|| plan.maximise(black_box(signal), kernel));
         });
     }
 }

@@ -8,13 +8,12 @@ mod cases;
 
 use bits::{Bits, indices, numbers, outcome_bits};
 use cases::{Problem, Visitor, sparse_kernel, terms};
-use optpess_core::confidence::CostRadius;
+use optpess_core::confidence::{CostRadius, KernelBox};
 use optpess_core::evaluate::{evaluate, mix_policies, occupancy, state_values};
 use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::model::{Kernel, ObservationNoise};
 use optpess_core::plan::{
-    Extended, KernelBox, PlanningProblem, backward_induction, frontier, solve_exactly,
-    solve_extended,
+    Extended, PlanningProblem, backward_induction, frontier, solve_exactly, solve_extended,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{Control, EngineChoice, Simulation, simulate};

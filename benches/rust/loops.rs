@@ -75,12 +75,12 @@ fn plans(criterion: &mut Criterion, case: &Case, learnt: &Estimates) {
     });
     let mut greedy = GreedyPlan::new(shape).expect("it fits");
     criterion.bench_function(&format!("induction/{}", case.id), |bencher| {
-        bencher.iter(|| greedy.solve(black_box(&reward), kernel));
+        bencher.iter(|| greedy.maximise(black_box(&reward), kernel));
     });
     let gains = cost.data().iter().map(|cost| -cost).collect();
-    greedy.solve(&Signal::new("gains", shape, gains).expect("finite"), kernel);
+    greedy.maximise(&Signal::new("gains", shape, gains).expect("finite"), kernel);
     let cheap = greedy.policy().expect("it fits");
-    greedy.solve(&reward, kernel);
+    greedy.maximise(&reward, kernel);
     let dear = greedy.policy().expect("it fits");
     let costs = [cheap, dear].map(|policy| evaluate(&policy, &cost, kernel, initial));
     let [least, most] = costs.map(|cost| cost.expect("it fits"));

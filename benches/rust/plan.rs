@@ -148,7 +148,7 @@ fn plans(criterion: &mut Criterion) {
         criterion.bench_function(&format!("one_induction/{}", case.id), |bencher| {
             bencher.iter(|| {
                 copy += 1;
-                greedy.solve(&case.rewards[copy % COPIES], &case.kernel);
+                greedy.maximise(&case.rewards[copy % COPIES], &case.kernel);
                 black_box(greedy.values().step(0)[0])
             });
         });

@@ -4,10 +4,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
+use optpess_core::confidence::KernelBox;
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
 use optpess_core::plan::{
-    ChordSearch, Extended, ExtendedOracle, ExtendedWork, KernelBox, PlainOracle, PlanningProblem,
-    PlanningWork,
+    ChordSearch, Extended, ExtendedOracle, ExtendedWork, PlainOracle, PlanningProblem, PlanningWork,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;

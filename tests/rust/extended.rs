@@ -1,16 +1,17 @@
 //! Planning over policies and plausible kernels: against every pair of extreme points there is, against
 //! planning on one kernel, and against itself from another start.
 
+use optpess_core::confidence::KernelBox;
 use optpess_core::error::Error;
-use optpess_core::evaluate::evaluate;
+use optpess_core::evaluate::{Backup, Best, Follow, Memory, Sweep, Worst, evaluate, state_values};
 use optpess_core::model::{Kernel, Slices};
 use optpess_core::plan::{
-    ChordSearch, Extended, ExtendedOracle, ExtendedVertex, ExtendedWork, KernelBox,
-    PlanningProblem, Point, backward_induction, extended_induction, solve_exactly, solve_extended,
+    ChordSearch, Extended, ExtendedOracle, ExtendedVertex, ExtendedWork, PlanningProblem, Point,
+    backward_induction, extended_induction, solve_exactly, solve_extended,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
-use optpess_core::table::Signal;
+use optpess_core::table::{Signal, StateValues};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -70,6 +71,23 @@ fn best_value(case: &Uncertain, signal: &Signal) -> f64 {
     case.problem.initial.expectation(work.values().step(0))
 }
 
+/// The values of a policy when rows are chosen by a backup.
+fn swept<B: Backup<1>>(policy: &MarkovPolicy, signal: &Signal, backup: &mut B) -> StateValues {
+    let shape = policy.shape();
+    let mut values = StateValues::zeros(shape).unwrap();
+    Sweep {
+        shape,
+        steps: 0..shape.horizon(),
+        signals: signal,
+        backup,
+        choice: &mut Follow::new(policy),
+        values: &mut values,
+        action_values: [&mut vec![0.0; shape.pairs()]],
+    }
+    .run();
+    values
+}
+
 fn negated(signal: &Signal) -> Signal {
     let data = signal.data().iter().map(|value| -value).collect();
     Signal::new("signal", signal.shape(), data).unwrap()
@@ -117,6 +135,48 @@ fn all_points(case: &Uncertain) -> Vec<(f64, f64)> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_worst_and_the_best_row_bound_the_expectation_at_every_step(
+        case in uncertain(shapes([6, 5, 3])),
+    ) {
+        let problem = &case.problem;
+        let (shape, kernel) = (problem.shape, problem.dense(0));
+        let entries = shape.triples() * shape.num_states();
+        for (policy, signal) in problem.policies.iter().zip(problem.signals.iter().cycle()) {
+            let expected = state_values(policy, signal, &kernel).unwrap();
+            let [mut worst_rows, mut best_rows] = [0, 1].map(|_| vec![0.0; entries]);
+            let mut order = vec![0; shape.num_states()];
+            let worst = swept(
+                policy, signal, &mut Worst::new(&case.kernels, &mut order, Memory::RowPerPair(&mut worst_rows)),
+            );
+            let best = swept(
+                policy, signal, &mut Best::new(&case.kernels, &mut order, Memory::RowPerPair(&mut best_rows)),
+            );
+            let values = worst.data().iter().zip(expected.data()).zip(best.data());
+            for ((worst, expected), best) in values {
+                prop_assert!(*worst <= expected + 1e-11 && *expected <= best + 1e-11, "{worst} {expected} {best}");
+            }
+            // The rows that were noted are within the box, and have the values that were claimed.
+            for (rows, claimed) in [(worst_rows, worst), (best_rows, best)] {
+                let pairs = rows.chunks_exact(shape.num_states()).zip(problem.kernels[0].chunks_exact(shape.num_states()));
+                for (row, (noted, centre)) in pairs.enumerate().take(shape.triples() - shape.pairs()) {
+                    let taken = policy.data()[row] > 0.0;
+                    prop_assert!(!taken || (noted.iter().sum::<f64>() - 1.0).abs() <= 1e-12);
+                    let radius = &case.radius[row * shape.num_states()..];
+                    for ((p, middle), width) in noted.iter().zip(centre).zip(radius) {
+                        prop_assert!(!taken || (p - middle).abs() <= width + 1e-12);
+                    }
+                }
+                let horizon = Slices::PerStep(shape.horizon());
+                let noted = Kernel::dense(shape.num_states(), shape.num_actions(), horizon, rows).unwrap();
+                let found = state_values(policy, signal, &noted).unwrap();
+                for (found, claimed) in found.data().iter().zip(claimed.data()) {
+                    prop_assert!((found - claimed).abs() <= 1e-11, "{found} is not {claimed}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_plan_is_the_best_mixture_of_all_policies_on_all_extreme_kernels(

@@ -1,8 +1,8 @@
 //! Is the mathematics true on random inputs? Dense and sparse, stochastic and leaking kernels.
 
 use optpess_core::evaluate::{
-    Expectation, OccupancyMeasure, evaluate, mix_policies, occupancy, state_values,
-    value_difference,
+    Evaluator, Expectation, Expected, OccupancyMeasure, PairEvaluator, RollingValues, Sweep, Take,
+    evaluate, mix_policies, occupancy, state_values, value_difference,
 };
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
 use optpess_core::plan::backward_induction;
@@ -36,6 +36,18 @@ fn near(found: &[f64], expected: &[f64], tolerance: f64) -> Result<(), TestCaseE
         prop_assert!((a - b).abs() <= tolerance, "[{index}]: {a} for {b}");
     }
     Ok(())
+}
+
+/// Bits, with one zero only.
+fn bits(data: &[f64]) -> Vec<u64> {
+    data.iter().map(|entry| (entry + 0.0).to_bits()).collect()
+}
+
+/// Some action for each step and state, `[H, S]`.
+fn some_actions(shape: Shape, salt: usize) -> Vec<u32> {
+    let places = 0..shape.horizon() * shape.num_states();
+    let action = |place: usize| (place * 7 + place / 3 + salt) % shape.num_actions();
+    places.map(|place| action(place) as u32).collect()
 }
 
 /// The table `[rows, S, width]` with state s renamed to `name[s]`.
@@ -75,6 +87,64 @@ proptest! {
     #![proptest_config(settings())]
 
     /// \[Liu21\], Lemma D.2, as an equality.
+    #[test]
+    fn taking_actions_is_following_the_deterministic_policy_to_the_bit(
+        problem in problems(), sparse in any::<bool>(), salt in 0..9_usize,
+    ) {
+        let (shape, kernel) = (problem.shape, problem.kernel(0, sparse));
+        let actions = some_actions(shape, salt);
+        let policy = MarkovPolicy::deterministic(shape, &actions).unwrap();
+        let mut evaluator = Evaluator::new(shape).unwrap();
+        for signal in &problem.signals {
+            let taken = evaluator.evaluate_actions(&actions, signal, &kernel, &problem.initial);
+            let values = evaluator.values().clone();
+            let followed = evaluator.evaluate(&policy, signal, &kernel, &problem.initial);
+            prop_assert_eq!(bits(&[taken]), bits(&[followed]));
+            prop_assert_eq!(bits(values.data()), bits(evaluator.values().data()));
+        }
+    }
+
+    #[test]
+    fn two_signals_in_one_pass_have_the_bits_of_each_alone(
+        problem in problems(), sparse in any::<bool>(),
+    ) {
+        let kernel = problem.kernel(0, sparse);
+        let [first, second] = &problem.signals;
+        let mut evaluator = PairEvaluator::new(problem.shape).unwrap();
+        for policy in &problem.policies {
+            let both = evaluator.evaluate(policy, (first, second), &kernel, &problem.initial);
+            let alone = [first, second].map(|signal| {
+                evaluate(policy, signal, &kernel, &problem.initial).unwrap()
+            });
+            prop_assert_eq!(bits(&[both.0, both.1]), bits(&alone));
+        }
+    }
+
+    #[test]
+    fn a_sweep_in_two_parts_has_the_bits_of_one(
+        problem in problems(), sparse in any::<bool>(), share in 0.0..=1.0_f64,
+    ) {
+        let (shape, kernel) = (problem.shape, problem.kernel(0, sparse));
+        let (states, actions) = (shape.num_states(), some_actions(shape, 1));
+        let split = (share * shape.horizon() as f64) as usize;
+        let mut q = vec![0.0; shape.pairs()];
+        let mut values = RollingValues::<1>::new(shape).unwrap();
+        for steps in [split..shape.horizon(), 0..split] {
+            Sweep {
+                shape,
+                steps,
+                signals: &problem.signals[0],
+                backup: &mut Expected(&kernel),
+                choice: &mut Take { states, actions: &actions },
+                values: &mut values,
+                action_values: [&mut q],
+            }.run();
+        }
+        let policy = MarkovPolicy::deterministic(shape, &actions).unwrap();
+        let expected = state_values(&policy, &problem.signals[0], &kernel).unwrap();
+        prop_assert_eq!(bits(values.last()[0]), bits(expected.step(0)));
+    }
+
     #[test]
     fn both_forms_of_the_value_difference_lemma_give_the_difference(
         problem in problems(), sparse in any::<bool>(),

@@ -1,6 +1,7 @@
 //! Planning over plausible kernels, from Python.
 
 use numpy::PyArrayDyn;
+use optpess_core::confidence::KernelBox;
 use optpess_core::plan::{self as planner, Point};
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
@@ -21,7 +22,7 @@ fn kernels_in(
     transitions: &Bound<'_, PyAny>,
     radius: &Bound<'_, PyAny>,
     shape: Shape,
-) -> PyResult<planner::KernelBox> {
+) -> PyResult<KernelBox> {
     let [horizon, states, actions] = shape.sizes();
     let sizes = [horizon, states, actions, states];
     let floats = |name, object| {
@@ -31,7 +32,7 @@ fn kernels_in(
     };
     let centre = floats("transitions", transitions)?;
     let radius = floats("radius", radius)?;
-    to_py(planner::KernelBox::around(shape, &centre, &radius))
+    to_py(KernelBox::around(shape, &centre, &radius))
 }
 
 /// The best policy for one signal on the best plausible kernel: ``(policy [H, S, A], rows [H - 1, S, S],

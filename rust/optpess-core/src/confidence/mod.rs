@@ -9,6 +9,7 @@ mod guarantee;
 mod margin;
 pub mod published;
 mod search;
+mod sets;
 mod signals;
 
 pub use baseline_cost::CostRadius;
@@ -18,5 +19,6 @@ pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
 pub use published::PeerRadii;
 pub(crate) use search::bisect_first;
+pub use sets::KernelBox;
 pub(crate) use signals::biased;
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

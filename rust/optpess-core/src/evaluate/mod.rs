@@ -1,14 +1,16 @@
-//! Owns exact evaluation: values V and occupancies q of a given policy, for any signal and any
-//! kernel, stochastic or not. Refuses optimisation.
+//! Exact values V and occupancies q of given policies, for any signal and any kernel, stochastic or not.
+//!
+//! There is one backward recursion ([`Sweep`]) and one forward recursion (in `flow.rs`). `plan` maximises with the
+//! same [`Sweep`].
 
-mod both;
-mod clipped;
 mod difference;
-mod occupancy;
+mod flow;
+mod row_set;
+mod sweep;
 mod value;
 
-pub use both::PairEvaluator;
-pub use clipped::ClippedValues;
 pub use difference::{Expectation, value_difference};
-pub use occupancy::{OccupancyMeasure, mix_policies, occupancy};
-pub use value::{Evaluator, evaluate, state_values};
+pub use flow::{OccupancyMeasure, PolicyMixer, mix_policies, occupancy};
+pub use row_set::{Best, Extreme, Memory, RowSet, Worst};
+pub use sweep::{Backup, Choice, Expected, RollingValues, Signals, Sweep, ValueStore, Wanted};
+pub use value::{ClippedValues, Evaluator, Follow, PairEvaluator, Take, evaluate, state_values};

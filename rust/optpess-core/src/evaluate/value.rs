@@ -1,14 +1,14 @@
-//! V of a given policy, by backward recursion.
+//! V of a given policy: [`sweep`](super::sweep) with a policy, with one action for each state, or with clipped
+//! action values.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::evaluate::sweep::{Choice, Expected, RollingValues, Sweep, Wanted};
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
-use crate::vectorised::with_small_constant;
-use crate::vectorised::{Job, each_row, vectorised};
 
 /// V^pi_h(s; g, P) for every step and state.
 ///
@@ -22,7 +22,7 @@ pub fn state_values<G: StepSignal, K: StepKernel>(
     kernel: &K,
 ) -> Result<StateValues> {
     let mut evaluator = Evaluator::new(policy.shape())?;
-    evaluator.start_step(policy, signal, kernel);
+    evaluator.sweep(&mut Follow::new(policy), signal, kernel);
     Ok(evaluator.values)
 }
 
@@ -36,19 +36,99 @@ pub fn evaluate<G: StepSignal, K: StepKernel>(
     Ok(Evaluator::new(policy.shape())?.evaluate(policy, signal, kernel, initial))
 }
 
+/// Weighs the action values by a policy.
+#[derive(Debug)]
+pub struct Follow<'a> {
+    policy: &'a MarkovPolicy,
+    /// The rows of the states that are still to be decided at the step at hand.
+    rest: &'a [f64],
+}
+
+impl<'a> Follow<'a> {
+    /// Follows this policy.
+    #[must_use]
+    pub fn new(policy: &'a MarkovPolicy) -> Self {
+        Self { policy, rest: &[] }
+    }
+}
+
+impl<const N: usize> Choice<N> for Follow<'_> {
+    const FOR_EACH_SIZE: bool = true;
+
+    #[inline(always)]
+    fn begin_step(&mut self, step: usize) {
+        self.rest = self.policy.step(step);
+    }
+
+    #[inline(always)]
+    fn wanted(&self, _: usize) -> Wanted<'_> {
+        Wanted::Weighted(self.rest)
+    }
+
+    #[inline(always)]
+    fn choose(&mut self, _: usize, _: usize, q: [&[f64]; N]) -> [f64; N] {
+        // Off the front: finding a row by its index takes longer than weighing it.
+        let probabilities = self.rest.split_off(..q[0].len()).unwrap_or_default();
+        q.map(|q| weigh(q.iter().copied(), probabilities))
+    }
+
+    fn each_taken(&self, step: usize, state: usize, mut visit: impl FnMut(usize)) {
+        for (action, &probability) in self.policy.row(step, state).iter().enumerate() {
+            if probability > 0.0 {
+                visit(action);
+            }
+        }
+    }
+}
+
+/// sum_a pi(a|s) Q(s,a), from the lowest action to the highest.
+#[inline(always)]
+fn weigh(q: impl Iterator<Item = f64>, probabilities: &[f64]) -> f64 {
+    q.zip(probabilities).fold(0.0, |sum, (q, p)| sum + q * p)
+}
+
+/// Reads the action value of one given action for each step and state, `[H, S]`: to the bits of [`Follow`] with
+/// the deterministic policy, but for the sign of a zero.
+#[derive(Debug)]
+pub struct Take<'a> {
+    /// |S|.
+    pub states: usize,
+    /// The actions.
+    pub actions: &'a [u32],
+}
+
+impl<const N: usize> Choice<N> for Take<'_> {
+    #[inline(always)]
+    fn wanted(&self, step: usize) -> Wanted<'_> {
+        Wanted::One(&self.actions[step * self.states..][..self.states])
+    }
+
+    #[inline(always)]
+    fn choose(&mut self, step: usize, state: usize, q: [&[f64]; N]) -> [f64; N] {
+        let action = self.actions[step * self.states + state] as usize;
+        q.map(|q| q[action])
+    }
+
+    fn each_taken(&self, step: usize, state: usize, mut visit: impl FnMut(usize)) {
+        visit(self.actions[step * self.states + state] as usize);
+    }
+}
+
 /// [`evaluate`] with its workspace, for loops that must not allocate.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluator {
+    shape: Shape,
     values: StateValues,
-    expected: Vec<f64>, // [S, A], of the next state's value, for the step at hand
+    action_values: Vec<f64>, // [S, A], of the step at hand
 }
 
 impl Evaluator {
     /// A workspace for policies of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
+            shape,
             values: StateValues::zeros(shape)?,
-            expected: zeros("expected values [S, A]", shape.pairs())?,
+            action_values: zeros("action values [S, A]", shape.pairs())?,
         })
     }
 
@@ -60,7 +140,21 @@ impl Evaluator {
         kernel: &K,
         initial: &InitialDistribution,
     ) -> f64 {
-        initial.expectation(self.start_step(policy, signal, kernel))
+        self.sweep(&mut Follow::new(policy), signal, kernel);
+        initial.expectation(self.values.step(0))
+    }
+
+    /// [`Evaluator::evaluate`] for the deterministic policy that takes these actions, `[H, S]`.
+    pub fn evaluate_actions<G: StepSignal, K: StepKernel>(
+        &mut self,
+        actions: &[u32],
+        signal: &G,
+        kernel: &K,
+        initial: &InitialDistribution,
+    ) -> f64 {
+        let states = self.shape.num_states();
+        self.sweep(&mut Take { states, actions }, signal, kernel);
+        initial.expectation(self.values.step(0))
     }
 
     /// V^pi_h for every step, of the last policy evaluated.
@@ -69,85 +163,158 @@ impl Evaluator {
         &self.values
     }
 
-    /// V^pi_1, one value a state.
-    fn start_step<G: StepSignal, K: StepKernel>(
+    #[inline(always)]
+    fn sweep<C: Choice<1>, G: StepSignal, K: StepKernel>(
+        &mut self,
+        choice: &mut C,
+        signal: &G,
+        kernel: &K,
+    ) {
+        Sweep {
+            shape: self.shape,
+            steps: 0..self.shape.horizon(),
+            signals: signal,
+            backup: &mut Expected(kernel),
+            choice,
+            values: &mut self.values,
+            action_values: [&mut self.action_values],
+        }
+        .run();
+    }
+}
+
+/// Two signals under one policy, in one pass, with the workspace for it.
+#[derive(Debug, Clone)]
+pub struct PairEvaluator {
+    values: RollingValues<2>,
+    action_values: [Vec<f64>; 2], // [S, A], of the step at hand
+}
+
+impl PairEvaluator {
+    /// A workspace for policies of this shape.
+    pub fn new(shape: Shape) -> Result<Self> {
+        let pairs = || zeros("action values [S, A]", shape.pairs());
+        Ok(Self {
+            values: RollingValues::new(shape)?,
+            action_values: [pairs()?, pairs()?],
+        })
+    }
+
+    /// (V^pi_1(mu; f, P), V^pi_1(mu; g, P)), to the bits of [`evaluate`] for each; without allocating.
+    pub fn evaluate<F: StepSignal, G: StepSignal, K: StepKernel>(
+        &mut self,
+        policy: &MarkovPolicy,
+        signals: (&F, &G),
+        kernel: &K,
+        initial: &InitialDistribution,
+    ) -> (f64, f64) {
+        let shape = policy.shape();
+        Sweep {
+            shape,
+            steps: 0..shape.horizon(),
+            signals,
+            backup: &mut Expected(kernel),
+            choice: &mut Follow::new(policy),
+            values: &mut self.values,
+            action_values: self.action_values.each_mut().map(|q| &mut q[..]),
+        }
+        .run();
+        self.values
+            .last()
+            .map(|values| initial.expectation(values))
+            .into()
+    }
+}
+
+/// Weighs action values by a policy, each first clipped to what any policy can attain; keeps the clipped ones.
+struct Clipped<'a> {
+    policy: &'a MarkovPolicy,
+    kept: &'a mut [f64], // [H, S, A]
+}
+
+impl Choice<1> for Clipped<'_> {
+    #[inline(always)]
+    fn wanted(&self, _: usize) -> Wanted<'_> {
+        Wanted::All // all are kept, taken or not
+    }
+
+    #[inline(always)]
+    fn choose(&mut self, step: usize, state: usize, [q]: [&[f64]; 1]) -> [f64; 1] {
+        let shape = self.policy.shape();
+        let first = step * shape.pairs() + shape.pair(state, 0);
+        let kept = &mut self.kept[first..][..q.len()];
+        let most = (shape.horizon() - step) as f64;
+        for (kept, q) in kept.iter_mut().zip(q) {
+            *kept = q.clamp(0.0, most);
+        }
+        [weigh(kept.iter().copied(), self.policy.row(step, state))]
+    }
+
+    fn each_taken(&self, step: usize, state: usize, visit: impl FnMut(usize)) {
+        Choice::<1>::each_taken(&Follow::new(self.policy), step, state, visit);
+    }
+}
+
+/// Q and V of a policy, with Q clipped at every step; also the workspace of the next evaluation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClippedValues {
+    kept: Vec<f64>, // [H, S, A]
+    evaluator: Evaluator,
+}
+
+impl ClippedValues {
+    /// A workspace for policies of this shape.
+    pub fn new(shape: Shape) -> Result<Self> {
+        Ok(Self {
+            kept: zeros("action values [H, S, A]", shape.triples())?,
+            evaluator: Evaluator::new(shape)?,
+        })
+    }
+
+    /// Q_h(s,a) of the last evaluation, `[H, S, A]`.
+    #[must_use]
+    pub fn action_values(&self) -> &[f64] {
+        &self.kept
+    }
+
+    /// V_1(mu) of a policy, without allocating.
+    ///
+    /// Formula (h from 0): Q_h(s,a) = clip(g_h(s,a) + sum_s' P_h(s'|s,a) V_{h+1}(s'), 0, H - h);
+    /// V_h(s) = sum_a pi_h(a|s) Q_h(s,a); V_H = 0. Citation: \[Efroni20\], truncated policy evaluation.
+    /// Deviation: none.
+    pub fn evaluate<G: StepSignal, K: StepKernel>(
         &mut self,
         policy: &MarkovPolicy,
         signal: &G,
         kernel: &K,
-    ) -> &[f64] {
-        let states = policy.shape().num_states();
-        with_small_constant!(if K::ASKED_OFTEN, states, S => vectorised(Recursion::<G, K, S> {
+        initial: &InitialDistribution,
+    ) -> f64 {
+        let mut clipped = Clipped {
             policy,
-            signal,
-            kernel,
-            expected: &mut self.expected,
-            values: &mut self.values,
-        }));
-        self.values.step(0)
-    }
-}
-
-/// `S` is the number of states, or 0 where it is not known beforehand.
-struct Recursion<'a, G, K, const S: usize> {
-    policy: &'a MarkovPolicy,
-    signal: &'a G,
-    kernel: &'a K,
-    expected: &'a mut [f64], // [S, A]
-    values: &'a mut StateValues,
-}
-
-impl<G: StepSignal, K: StepKernel, const S: usize> Job for Recursion<'_, G, K, S> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let shape = self.policy.shape();
-        for step in (0..shape.horizon()).rev() {
-            let (here, next) = self.values.step_and_next(step);
-            let states = if S > 0 { S } else { next.len() };
-            let (here, next) = (&mut here[..states], &next[..states]);
-            let choices = self.policy.step(step);
-            if step + 1 < shape.horizon() {
-                expect_where_taken(self.kernel, step, choices, next, self.expected);
-            } else {
-                self.expected.fill(0.0); // no step follows
-            }
-            self.signal.add_to(step, self.expected); // now Q_h(s,a), where a is taken
-            let (mut state, mut rest) = (0, choices);
-            each_row(self.expected, shape.num_actions(), |action_values| {
-                let choice = rest.split_off(..action_values.len()).unwrap_or_default();
-                let parts = action_values.iter().zip(choice);
-                here[state] = parts.fold(0.0, |sum, (q, p)| sum + q * p);
-                state += 1;
-            });
-        }
-    }
-}
-
-/// The expected value of the next state, at least for the actions that are taken: a deterministic
-/// policy needs one row in |A|, and then looking at each row on its own is faster than all of them.
-#[inline(always)]
-fn expect_where_taken<K: StepKernel>(
-    kernel: &K,
-    step: usize,
-    choices: &[f64],
-    next: &[f64],
-    expected: &mut [f64],
-) {
-    let taken = choices
-        .iter()
-        .filter(|&&probability| probability > 0.0)
-        .count();
-    if 2 * taken > choices.len() {
-        kernel.all_expectations(step, next, expected);
-        return;
-    }
-    for (pair, (target, &probability)) in expected.iter_mut().zip(choices).enumerate() {
-        *target = if probability > 0.0 {
-            kernel.expectation(step, pair, next)
-        } else {
-            0.0
+            kept: &mut self.kept,
         };
+        let evaluator = &mut self.evaluator;
+        evaluator.sweep(&mut clipped, signal, kernel);
+        initial.expectation(evaluator.values.step(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Kernel, Slices};
+    use crate::table::Signal;
+
+    #[test]
+    fn clipped_values_stay_within_what_is_left_of_the_episode() {
+        let shape = Shape::new(2, 1, 2).unwrap();
+        let kernel = Kernel::dense(1, 2, Slices::Stationary, vec![1.0, 1.0]).unwrap();
+        let signal = Signal::stationary("g", shape, vec![5.0, -5.0]).unwrap();
+        let policy = MarkovPolicy::new("policy", shape, vec![0.5, 0.5, 0.25, 0.75]).unwrap();
+        let initial = InitialDistribution::new(1, vec![1.0]).unwrap();
+        let mut values = ClippedValues::new(shape).unwrap();
+        let start = values.evaluate(&policy, &signal, &kernel, &initial);
+        assert_eq!(values.action_values(), [2.0, 0.0, 1.0, 0.0]);
+        assert!((start - 1.0).abs() < 1e-15);
     }
 }

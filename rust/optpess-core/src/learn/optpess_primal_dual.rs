@@ -17,7 +17,7 @@ use crate::learn::biased_model::{BiasedModel, SignalListener};
 use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, PolicySource};
 use crate::model::InitialDistribution;
 use crate::number::Number;
-use crate::plan::GreedyPlan;
+use crate::plan::{GreedyPlan, Lagrangian};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
@@ -110,8 +110,8 @@ impl Learner for OptPessPrimalDual {
         let price = self.price(&mut ())?; // lines 3 to 5
         // Line 6. tau is a constant of the objective and does not enter the recursion (docs/paper-notes.md, 3).
         if let Some(problem) = self.model.problem() {
-            self.induction
-                .solve(&problem.lagrangian(price), problem.kernel);
+            let signal = Lagrangian::of_one(problem.reward, problem.cost, &price);
+            self.induction.maximise(&signal, problem.kernel);
         }
         self.policy.set_actions(self.induction.actions());
         let cost = self.model.cost_of(&self.policy);

@@ -1,5 +1,5 @@
-//! Owns transition kernels P_h(s'|s,a): dense or sparse, stored for each step or once, with rows
-//! that sum to one ([`super::TransitionKernel`]) or to at most one ([`Kernel`]). Refuses to normalise.
+//! Transition kernels P_h(s'|s,a): dense or sparse, stored for each step or once, with rows that sum to one
+//! ([`super::TransitionKernel`]) or to at most one ([`Kernel`]). Nothing is normalised.
 //!
 //! The slice of the last step, h = H-1, is never used by any value: an episode ends there. It is
 //! stored as given and never looked at, so it may hold anything.

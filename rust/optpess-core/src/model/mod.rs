@@ -1,5 +1,5 @@
-//! Owns what the world is: transitions, rewards, costs, limits, start and noise of a finite-horizon
-//! constrained Markov decision process. Constructing is validating. Refuses sampling and learning.
+//! A finite-horizon constrained Markov decision process: transitions, reward, costs, limits, start and noise. A value
+//! that exists has been checked. Sampling and learning are elsewhere.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
-//! What every kernel can do. Refuses storage: that is each kernel's own.
+//! What evaluation and planning ask of a kernel, however it is stored: expectations over the next state, and their
+//! transpose.
 
 /// The two operations that everything exact is made of: an expectation over the next state, and
 /// its transpose.

@@ -1,11 +1,11 @@
-//! The constrained optimum as a policy, certified, for one constraint.
+//! The optimum of a known problem with one constraint, as a certified policy.
 
 use crate::certify::{Reevaluation, certify, within};
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::evaluate::{Evaluator, evaluate, mix_policies};
 use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
-use crate::plan::backward_induction::GreedyPlan;
 use crate::plan::chord::ChordSearch;
+use crate::plan::induction::{Lagrangian, backward_induction};
 use crate::plan::problem::{Objective, Oracle, PlainOracle, PlanningProblem, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::table::{Signal, StepSignal};
@@ -50,7 +50,7 @@ pub fn problem_of(
 
 /// max V(g_r) subject to V(g_c) <= limit, as a policy with its certificate.
 ///
-/// The policy is re-evaluated by [`evaluate`], and the bound computed by [`GreedyPlan`]; neither had a
+/// The policy is re-evaluated by [`evaluate`], and the bound is computed by [`backward_induction`]; neither had a
 /// part in finding it. Where even the least attainable cost meets the limit only to rounding, so does
 /// the plan; its slack is then a rounding error below zero.
 pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
@@ -85,8 +85,8 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
             status: format!("claimed the value {}, re-evaluated {value}", found.value),
         });
     }
-    let mut greedy = GreedyPlan::new(shape)?;
-    greedy.solve(&problem.lagrangian(found.multiplier), kernel);
+    let signal = Lagrangian::of_one(problem.reward, problem.cost, &found.multiplier);
+    let greedy = backward_induction(shape, &signal, kernel)?;
     Ok(ExactPlan {
         policy,
         value,

@@ -1,4 +1,5 @@
-//! Backward induction that chooses the kernel too, among all that are plausible.
+//! Best pairs of a policy and a kernel, for a set of plausible kernels: extended induction, and the optimum within a
+//! limit.
 //!
 //! A pair of a policy and a kernel is one point of a polytope: that of the extended occupancies
 //! z_h(s,a,s') = q_h(s,a) p'_h(s'|s,a). So the chord method works on it as on policies alone, with extended
@@ -8,17 +9,20 @@ use std::borrow::BorrowMut;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::model::{InitialDistribution, StepKernel};
-use crate::plan::kernel_box::KernelBox;
-use crate::plan::mixing::PolicyMixer;
-use crate::plan::problem::{
-    Objective, Oracle, Penalised, PlanningProblem, Point, StepValues, Vertex,
+use crate::confidence::KernelBox;
+use crate::error::{Error, Result};
+use crate::evaluate::{
+    Best, Choice, Memory, OccupancyMeasure, PolicyMixer, Sweep, Take, occupancy,
 };
+use crate::model::{InitialDistribution, StepKernel};
+use crate::plan::chord::ChordSearch;
+use crate::plan::exact::VALUE_WIDTH;
+use crate::plan::induction::{Lagrangian, Maximise};
+use crate::plan::problem::{Objective, Oracle, PairWork, PlanningProblem, Point, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
-use crate::vectorised::{Job, dot, dot_rows, dot_two, vectorised};
+use crate::vectorised::{dot, dot_two};
 
 /// A deterministic policy with a plausible kernel, and where the pair lies. Of the kernel there are only
 /// the rows of the actions taken.
@@ -117,13 +121,15 @@ impl StepKernel for ChosenRows<'_> {
     }
 }
 
-/// What extended inductions write on; re-used, so that they allocate nothing.
+/// What extended inductions write on; re-used, so that they allocate nothing. Stored as the shape it is made for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Shape", into = "Shape")]
 pub struct ExtendedWork {
-    steps: StepValues,
-    values: StateValues, // of what is maximised
-    expected: Vec<f64>,  // [S, A]
-    order: Vec<u32>,     // [S], states from the most valuable to the least
+    shape: Shape,
+    pair: PairWork,
+    values: StateValues,     // of what is maximised
+    action_values: Vec<f64>, // [S, A]
+    order: Vec<u32>,         // [S], states from the most valuable to the least
     mixer: PolicyMixer,
 }
 
@@ -131,10 +137,11 @@ impl ExtendedWork {
     /// A workspace for problems of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
-            steps: StepValues::new(shape)?,
+            shape,
+            pair: PairWork::new(shape)?,
             values: StateValues::zeros(shape)?,
-            expected: zeros("expected values [S, A]", shape.pairs())?,
-            order: (0..shape.num_states() as u32).collect(),
+            action_values: zeros("action values [S, A]", shape.pairs())?,
+            order: zeros("an order of states [S]", shape.num_states())?,
             mixer: PolicyMixer::new(shape)?,
         })
     }
@@ -143,6 +150,40 @@ impl ExtendedWork {
     #[must_use]
     pub fn values(&self) -> &StateValues {
         &self.values
+    }
+
+    /// Sweeps over the best rows for one signal; writes those of the actions taken into `rows`.
+    fn sweep<G: StepSignal, C: Choice<1>>(
+        &mut self,
+        signal: &G,
+        kernels: &KernelBox,
+        choice: &mut C,
+        rows: &mut [f64],
+    ) {
+        Sweep {
+            shape: self.shape,
+            steps: 0..self.shape.horizon(),
+            signals: signal,
+            backup: &mut Best::new(kernels, &mut self.order, Memory::RowPerState(rows)),
+            choice,
+            values: &mut self.values,
+            action_values: [&mut self.action_values],
+        }
+        .run();
+    }
+}
+
+impl TryFrom<Shape> for ExtendedWork {
+    type Error = Error;
+
+    fn try_from(shape: Shape) -> Result<Self> {
+        Self::new(shape)
+    }
+}
+
+impl From<ExtendedWork> for Shape {
+    fn from(work: ExtendedWork) -> Self {
+        work.shape
     }
 }
 
@@ -158,78 +199,11 @@ pub fn extended_induction<G: StepSignal>(
     work: &mut ExtendedWork,
     found: &mut ExtendedVertex,
 ) {
-    vectorised(Induction {
-        signal,
-        kernels,
-        choose: true,
-        work,
-        found,
-    });
-}
-
-struct Induction<'a, G> {
-    signal: &'a G,
-    kernels: &'a KernelBox,
-    /// Whether actions are chosen, or those of `found` are kept and only the kernel is.
-    choose: bool,
-    work: &'a mut ExtendedWork,
-    found: &'a mut ExtendedVertex,
-}
-
-impl<G: StepSignal> Job for Induction<'_, G> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let (kernels, shape) = (self.kernels, self.kernels.shape());
-        let (states, actions) = (shape.num_states(), shape.num_actions());
-        let ExtendedWork {
-            values,
-            expected,
-            order,
-            ..
-        } = self.work;
-        for step in (0..shape.horizon()).rev() {
-            let (here, next) = values.step_and_next(step);
-            let followed = step + 1 < shape.horizon();
-            if followed {
-                order.sort_unstable_by(|&a, &b| {
-                    let (first, second) = (next[a as usize], next[b as usize]);
-                    second.total_cmp(&first).then(a.cmp(&b))
-                });
-                dot_rows(kernels.lower_ends(step), next, expected);
-            } else {
-                expected.fill(0.0);
-            }
-            self.signal.add_to(step, expected);
-            for (state, value) in here.iter_mut().enumerate() {
-                let choice = &mut self.found.vertex.actions[step * states + state];
-                let tried = if self.choose {
-                    0..actions
-                } else {
-                    *choice as usize..*choice as usize + 1
-                };
-                let (mut best, mut best_action) = (f64::NEG_INFINITY, tried.start);
-                for action in tried {
-                    let pair = shape.pair(state, action);
-                    let mut q = expected[pair];
-                    if followed {
-                        kernels.fill(step, pair, order, |successor, given| {
-                            q += given * next[successor];
-                        });
-                    }
-                    if q > best {
-                        (best, best_action) = (q, action);
-                    }
-                }
-                (*value, *choice) = (best, best_action as u32);
-                if followed {
-                    let row = &mut self.found.rows[(step * states + state) * states..][..states];
-                    kernels.write_best(step, shape.pair(state, best_action), order, row);
-                }
-            }
-        }
-    }
+    let mut choice = Maximise {
+        states: kernels.shape().num_states(),
+        actions: &mut found.vertex.actions,
+    };
+    work.sweep(signal, kernels, &mut choice, &mut found.rows);
 }
 
 /// -g, never stored.
@@ -309,7 +283,7 @@ where
 
     fn maximise(&mut self, multiplier: f64, found: &mut ExtendedVertex) -> f64 {
         let (problem, work) = (self.problem, self.work.borrow_mut());
-        let signal = Penalised::new(problem.reward, problem.cost, multiplier);
+        let signal = Lagrangian::of_one(problem.reward, problem.cost, &multiplier);
         extended_induction(&signal, problem.kernels, work, found);
         problem.initial.expectation(work.values.step(0))
     }
@@ -332,23 +306,22 @@ where
             shape: self.shape(),
             rows: &point.rows,
         };
-        let steps = &mut self.work.borrow_mut().steps;
-        self.problem.on(&kernel).locate(steps, &mut point.vertex);
+        let work = &mut self.work.borrow_mut().pair;
+        self.problem.on(&kernel).locate(work, &mut point.vertex);
     }
 
     /// A kernel that was plausible need not be any more: the policies are kept and their kernels chosen
     /// anew, the best ones at the slope of the chord.
     fn relocate(&mut self, slope: f64, ends: [&mut ExtendedVertex; 2]) {
         let problem = self.problem;
-        let signal = Penalised::new(problem.reward, problem.cost, slope);
+        let signal = Lagrangian::of_one(problem.reward, problem.cost, &slope);
         for end in ends {
-            vectorised(Induction {
-                signal: &signal,
-                kernels: problem.kernels,
-                choose: false,
-                work: self.work.borrow_mut(),
-                found: end,
-            });
+            let mut choice = Take {
+                states: problem.kernels.shape().num_states(),
+                actions: &end.vertex.actions,
+            };
+            let work = self.work.borrow_mut();
+            work.sweep(&signal, problem.kernels, &mut choice, &mut end.rows);
             self.locate(end);
         }
     }
@@ -358,9 +331,9 @@ where
             shape: self.shape(),
             rows: &point.rows,
         };
-        let steps = &mut self.work.borrow_mut().steps;
+        let work = &mut self.work.borrow_mut().pair;
         let problem = self.problem.on(&kernel);
-        problem.cost_magnitude(steps, &mut point.vertex)
+        problem.cost_magnitude(work, &point.vertex.actions)
     }
 
     /// Each end is followed on its own kernel.
@@ -375,6 +348,90 @@ where
         let [below, above] = ends.map(Point::actions);
         let ends = [(below, &kernels[0]), (above, &kernels[1])];
         let mixer = &mut self.work.borrow_mut().mixer;
-        mixer.mix_each(ends, weight, self.problem.initial, completion, mixed);
+        mixer.mix(ends, weight, self.problem.initial, completion, mixed);
     }
+}
+
+/// The best pair of a policy and a plausible kernel within a limit.
+#[derive(Debug, Clone)]
+pub struct ExtendedPlan {
+    /// The policy, read off the occupancy; where nothing arrives, that of the end within the limit.
+    pub policy: MarkovPolicy,
+    /// z_h(s,a,s'), `[H - 1, S, A, S]`.
+    pub flow: Vec<f64>,
+    /// q_h(s,a).
+    pub occupancy: OccupancyMeasure,
+    /// V(g_r) on the kernel chosen.
+    pub value: f64,
+    /// V(g_c) on the kernel chosen.
+    pub cost: f64,
+    /// The optimal multiplier.
+    pub multiplier: f64,
+    /// An upper bound on the optimum: the Lagrangian at the multiplier.
+    pub bound: f64,
+    /// How many extended inductions finding it took; the one behind the bound comes on top.
+    pub inductions: usize,
+}
+
+/// max V(g_r, p') subject to V(g_c, p') <= limit, over policies and plausible kernels p'.
+///
+/// Formula: the linear program over extended occupancies, whose optimum mixes two extreme points
+/// (pi, p'); each is followed on its own p', and the mixed z holds both policy and kernel. Citation:
+/// \[Efroni20\], OptCMDP (the extended linear program). Deviation: solved by the chord method.
+pub fn solve_extended<R: StepSignal, C: StepSignal>(
+    problem: &Extended<'_, R, C>,
+    limit: f64,
+) -> Result<ExtendedPlan> {
+    let shape = problem.kernels.shape();
+    let mut oracle = ExtendedOracle::new(problem)?;
+    let mut search = ChordSearch::new(shape)?;
+    let found = search.solve(&mut oracle, limit)?;
+    let (below, above) = (search.chord().below(), search.chord().above());
+    let (states, entries) = (shape.num_states(), shape.triples() * shape.num_states());
+    let mut flow: Vec<f64> = zeros("an extended occupancy [H, S, A, S]", entries)?;
+    flow.truncate(entries - shape.pairs() * states);
+    let mut masses: Vec<f64> = zeros("an occupancy [H, S, A]", shape.triples())?;
+    let weights = [1.0 - found.weight_above, found.weight_above];
+    for (end, weight) in [below, above].into_iter().zip(weights) {
+        if weight == 0.0 {
+            continue; // without meaning there
+        }
+        let policy = end.vertex().policy(shape)?;
+        let own = occupancy(&policy, &end.kernel(shape), problem.initial)?;
+        for (row, (target, mass)) in masses.iter_mut().zip(own.data()).enumerate() {
+            *target += weight * mass;
+            let from = row / shape.num_actions() * states; // rows of the kernel are [H - 1, S]
+            if *mass > 0.0 && from < end.rows().len() {
+                let chosen = &end.rows()[from..][..states];
+                for (target, probability) in flow[row * states..].iter_mut().zip(chosen) {
+                    *target += weight * mass * probability;
+                }
+            }
+        }
+    }
+    let occupancy = OccupancyMeasure::new("occupancy", shape, masses)?;
+    let (value, cost) = (
+        occupancy.expectation(problem.reward),
+        occupancy.expectation(problem.cost),
+    );
+    let size = below.reward().abs().max(found.value.abs());
+    if (value - found.value).abs() > VALUE_WIDTH * size.max(1.0) {
+        return Err(Error::NumericalTrouble {
+            solver: "parametric",
+            status: format!("claimed the value {}, re-evaluated {value}", found.value),
+        });
+    }
+    let completion = below.vertex().policy(shape)?;
+    let mut best = ExtendedVertex::for_shape(shape)?;
+    let most = oracle.maximise(found.multiplier, &mut best);
+    Ok(ExtendedPlan {
+        policy: occupancy.induced_policy(&completion)?,
+        flow,
+        occupancy,
+        value,
+        cost,
+        multiplier: found.multiplier,
+        bound: most + found.multiplier * limit,
+        inductions: found.inductions,
+    })
 }

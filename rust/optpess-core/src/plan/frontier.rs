@@ -1,10 +1,9 @@
-//! The whole curve "best reward for a limit", by its vertices.
+//! All vertices of the curve "best reward for a limit".
 
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
-use crate::plan::problem::{
-    Magnitude, Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork, Vertex,
-};
+use crate::plan::induction::Magnitude;
+use crate::plan::problem::{Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork, Vertex};
 use crate::table::StepSignal;
 
 /// All vertices (cost, reward) of the upper concave envelope of policies, from the least attainable
@@ -105,13 +104,8 @@ impl LocatedPolicy {
             }
         }
         let (cost, reward) = (trial.cost, trial.reward);
-        let sizes = PlanningProblem {
-            shape: problem.shape,
-            reward: &Magnitude(problem.reward),
-            cost: &Magnitude(problem.cost),
-            kernel: problem.kernel,
-            initial: problem.initial,
-        };
+        let magnitudes = (Magnitude(problem.reward), Magnitude(problem.cost));
+        let sizes = problem.magnitudes(&magnitudes.0, &magnitudes.1);
         PlainOracle::on(&sizes, work).locate(trial);
         Self {
             cost,

@@ -1,4 +1,4 @@
-//! Policies that move by multiplicative steps, kept as logarithms.
+//! Multiplicative steps on a policy (mirror ascent), with the policy stored as logarithms.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,26 +1,21 @@
-//! Deterministic policies as points (cost, reward), and the inductions that find the extreme ones.
+//! Two signals on one kernel, deterministic policies as points (cost, reward), and who finds the extreme ones.
 //!
-//! Everything about the problem `max V(g_r) subject to V(g_c) <= limit` that the chord method and the
-//! frontier need is one question, asked for different multipliers: which policy is best for
-//! g_r - l g_c, and where does it lie? The two ends, least cost and most reward, are lexicographic.
+//! Everything about `max V(g_r) subject to V(g_c) <= limit` that the chord method and the frontier need is one
+//! question, asked for different multipliers: which policy is best for g_r - l g_c, and where does it lie? The two
+//! ends, least cost and most reward, are lexicographic. An [`Oracle`] answers.
 
 use std::borrow::BorrowMut;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::evaluate::{Choice, Expected, PolicyMixer, RollingValues, Sweep, Take};
 use crate::model::{InitialDistribution, StepKernel};
-use crate::plan::mixing::PolicyMixer;
+use crate::plan::induction::{Lagrangian, Lexicographic, Magnitude, Maximise, TIE_WIDTH};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
-use crate::vectorised::{Job, each_row, vectorised};
-
-/// Relative width of a tie in a lexicographic induction: actions whose first criterion differs by
-/// less than this are told apart by the second. Rounding breaks exact ties of integer-valued
-/// problems by a few units of 1e-16; without a width the end points would be arbitrary among
-/// policies that are equal on paper.
-pub(crate) const TIE_WIDTH: f64 = 1e-13;
 
 /// A deterministic policy and where it lies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -76,200 +71,6 @@ pub struct PlanningProblem<'a, R, C, K> {
     pub kernel: &'a K,
     /// mu.
     pub initial: &'a InitialDistribution,
-}
-
-/// g_r - l g_c, never stored.
-#[derive(Debug)]
-pub struct Penalised<'a, R, C> {
-    reward: &'a R,
-    cost: &'a C,
-    multiplier: f64,
-}
-
-impl<'a, R, C> Penalised<'a, R, C> {
-    pub(crate) fn new(reward: &'a R, cost: &'a C, multiplier: f64) -> Self {
-        Self {
-            reward,
-            cost,
-            multiplier,
-        }
-    }
-}
-
-impl<R: StepSignal, C: StepSignal> StepSignal for Penalised<'_, R, C> {
-    #[inline(always)]
-    fn at(&self, step: usize, pair: usize) -> f64 {
-        self.reward.at(step, pair) - self.multiplier * self.cost.at(step, pair)
-    }
-
-    #[inline(always)]
-    fn add_to(&self, step: usize, out: &mut [f64]) {
-        if let (Some(reward), Some(cost)) = (self.reward.stored(step), self.cost.stored(step)) {
-            for ((target, gain), loss) in out.iter_mut().zip(reward).zip(cost) {
-                *target += gain - self.multiplier * loss;
-            }
-        } else {
-            for (pair, target) in out.iter_mut().enumerate() {
-                *target += self.at(step, pair);
-            }
-        }
-    }
-}
-
-/// |g|, never stored.
-#[derive(Debug)]
-pub(crate) struct Magnitude<'a, G>(pub(crate) &'a G);
-
-impl<G: StepSignal> StepSignal for Magnitude<'_, G> {
-    #[inline(always)]
-    fn at(&self, step: usize, pair: usize) -> f64 {
-        self.0.at(step, pair).abs()
-    }
-}
-
-/// Values of the next and of this step; re-used, so that an induction allocates nothing.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct StepValues {
-    objective: [Vec<f64>; 2],     // [S], of the Lagrangian
-    reward: [Vec<f64>; 2],        // [S]
-    cost: [Vec<f64>; 2],          // [S]
-    kept: [Vec<f64>; 2],          // [S], reward and cost from which a second policy is evaluated
-    action_values: [Vec<f64>; 2], // [A], first and second criterion of one state
-    /// The expected objective of the next state, for the step at hand.
-    expected: Vec<f64>, // [S, A]
-}
-
-impl StepValues {
-    pub(crate) fn new(shape: Shape) -> Result<Self> {
-        let states = || zeros("state values [S]", shape.num_states());
-        let actions = || zeros("action values [A]", shape.num_actions());
-        Ok(Self {
-            objective: [states()?, states()?],
-            reward: [states()?, states()?],
-            cost: [states()?, states()?],
-            kept: [states()?, states()?],
-            action_values: [actions()?, actions()?],
-            expected: zeros("expected values [S, A]", shape.pairs())?,
-        })
-    }
-}
-
-impl<R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'_, R, C, K> {
-    /// The signal g_r - multiplier g_c.
-    #[must_use]
-    pub fn lagrangian(&self, multiplier: f64) -> Penalised<'_, R, C> {
-        Penalised::new(self.reward, self.cost, multiplier)
-    }
-
-    /// Writes the policy at one end, and where it lies, into `found`.
-    fn extreme(&self, objective: Objective, values: &mut StepValues, found: &mut Vertex) {
-        match objective {
-            Objective::LeastCost => vectorised(Lexicographic::<_, _, _, true> {
-                tie_width: TIE_WIDTH,
-                problem: self,
-                values,
-                found,
-            }),
-            Objective::LeastCostAlone => vectorised(Lexicographic::<_, _, _, true> {
-                tie_width: 0.0,
-                problem: self,
-                values,
-                found,
-            }),
-            Objective::MostReward => vectorised(Lexicographic::<_, _, _, false> {
-                tie_width: TIE_WIDTH,
-                problem: self,
-                values,
-                found,
-            }),
-        }
-    }
-
-    /// Writes the actions of the best policy for g_r - multiplier g_c into `found` and returns the
-    /// maximum. Where the policy lies is left open: that takes a second pass, which the last induction
-    /// of a search can do without.
-    pub(crate) fn best_for(
-        &self,
-        multiplier: f64,
-        values: &mut StepValues,
-        found: &mut Vertex,
-    ) -> f64 {
-        vectorised(Lagrangian {
-            problem: self,
-            multiplier,
-            values,
-            found,
-        })
-    }
-
-    /// Where a given deterministic policy lies.
-    pub(crate) fn locate(&self, values: &mut StepValues, vertex: &mut Vertex) {
-        let horizon = self.shape.horizon();
-        self.locate_from(horizon, horizon, values, vertex);
-    }
-
-    /// [`PlanningProblem::locate`] for two policies. The ends of a chord differ in few places as a rule; the
-    /// steps at the end of the episode in which they do not are evaluated once for both.
-    pub(crate) fn locate_both(&self, values: &mut StepValues, ends: [&mut Vertex; 2]) {
-        let [first, second] = ends;
-        let (horizon, states) = (self.shape.horizon(), self.shape.num_states());
-        let mut pairs = first.actions.iter().zip(&second.actions);
-        let differing = pairs.rposition(|(a, b)| a != b);
-        let split = differing.map_or(0, |place| place / states + 1);
-        self.locate_from(horizon, split, values, first);
-        if split < horizon {
-            values.reward[0].copy_from_slice(&values.kept[0]);
-            values.cost[0].copy_from_slice(&values.kept[1]);
-        }
-        self.locate_from(split, horizon, values, second);
-    }
-
-    /// Evaluates the steps before `end`, from the values of step `end` in `values`, and keeps those of
-    /// the step `keep`.
-    fn locate_from(&self, end: usize, keep: usize, values: &mut StepValues, vertex: &mut Vertex) {
-        vectorised(Locate {
-            problem: self,
-            end,
-            keep,
-            values,
-            vertex,
-        });
-    }
-
-    /// Reward and cost to go of one pair, from those of the next step.
-    #[inline(always)]
-    fn to_go(&self, step: usize, pair: usize, reward: &[f64], cost: &[f64]) -> (f64, f64) {
-        let (mut own_reward, mut own_cost) = (self.reward.at(step, pair), self.cost.at(step, pair));
-        if step + 1 < self.shape.horizon() {
-            let next = self.kernel.expectation_of_two(step, pair, reward, cost);
-            own_reward += next.0;
-            own_cost += next.1;
-        }
-        (own_reward, own_cost)
-    }
-
-    /// V(|g_c|) of a policy; its place stays as it is.
-    pub(super) fn cost_magnitude(&self, values: &mut StepValues, point: &mut Vertex) -> f64 {
-        let absolute = Magnitude(self.cost);
-        let sizes = PlanningProblem {
-            shape: self.shape,
-            reward: &absolute,
-            cost: &absolute,
-            kernel: self.kernel,
-            initial: self.initial,
-        };
-        let place = (point.cost, point.reward);
-        sizes.locate(values, point);
-        let size = point.cost;
-        (point.cost, point.reward) = place;
-        size
-    }
-
-    #[inline(always)]
-    fn place(&self, values: &StepValues, vertex: &mut Vertex) {
-        vertex.reward = self.initial.expectation(&values.reward[0]);
-        vertex.cost = self.initial.expectation(&values.cost[0]);
-    }
 }
 
 /// One end of the curve "best reward for a limit".
@@ -354,10 +155,128 @@ impl Point for Vertex {
     }
 }
 
-/// What [`PlainOracle`] writes on.
+/// Where reward and cost of policies are evaluated, two values at a time; nothing is allocated later.
+#[derive(Debug, Clone)]
+pub(super) struct PairWork {
+    values: RollingValues<2>,     // of reward and cost
+    kept: RollingValues<2>,       // from which a second policy is evaluated
+    action_values: [Vec<f64>; 2], // [S, A]
+}
+
+impl PairWork {
+    pub(super) fn new(shape: Shape) -> Result<Self> {
+        let pairs = || zeros("action values [S, A]", shape.pairs());
+        Ok(Self {
+            values: RollingValues::new(shape)?,
+            kept: RollingValues::new(shape)?,
+            action_values: [pairs()?, pairs()?],
+        })
+    }
+}
+
+impl<'a, R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'a, R, C, K> {
+    /// The same kernel and start with |g_r| and |g_c|.
+    pub(super) fn magnitudes<'b>(
+        &self,
+        reward: &'b Magnitude<'a, R>,
+        cost: &'b Magnitude<'a, C>,
+    ) -> PlanningProblem<'b, Magnitude<'a, R>, Magnitude<'a, C>, K>
+    where
+        'a: 'b,
+    {
+        PlanningProblem {
+            shape: self.shape,
+            reward,
+            cost,
+            kernel: self.kernel,
+            initial: self.initial,
+        }
+    }
+
+    /// Both signals over some steps.
+    #[inline(always)]
+    fn sweep<H: Choice<2>>(&self, steps: Range<usize>, choice: &mut H, work: &mut PairWork) {
+        Sweep {
+            shape: self.shape,
+            steps,
+            signals: (self.reward, self.cost),
+            backup: &mut Expected(self.kernel),
+            choice,
+            values: &mut work.values,
+            action_values: work.action_values.each_mut().map(|q| &mut q[..]),
+        }
+        .run();
+    }
+
+    /// (reward, cost) from the start, once step 0 is swept.
+    #[inline(always)]
+    fn start_values(&self, work: &PairWork) -> (f64, f64) {
+        let values = work.values.last();
+        values.map(|values| self.initial.expectation(values)).into()
+    }
+
+    /// The policy at one end, and where it lies.
+    fn lexicographic<const COST_FIRST: bool>(
+        &self,
+        tie_width: f64,
+        work: &mut PairWork,
+        found: &mut Vertex,
+    ) {
+        let mut choice = Lexicographic::<COST_FIRST> {
+            tie_width,
+            states: self.shape.num_states(),
+            actions: &mut found.actions,
+        };
+        self.sweep(0..self.shape.horizon(), &mut choice, work);
+        (found.reward, found.cost) = self.start_values(work);
+    }
+
+    /// (reward, cost) of the policy with these actions.
+    pub(super) fn place(&self, work: &mut PairWork, actions: &[u32]) -> (f64, f64) {
+        self.place_from(self.shape.horizon(), work, actions)
+    }
+
+    /// The same from the values of step `end` on, which stand in `work`.
+    fn place_from(&self, end: usize, work: &mut PairWork, actions: &[u32]) -> (f64, f64) {
+        let states = self.shape.num_states();
+        self.sweep(0..end, &mut Take { states, actions }, work);
+        self.start_values(work)
+    }
+
+    /// Where a given deterministic policy lies.
+    pub(super) fn locate(&self, work: &mut PairWork, vertex: &mut Vertex) {
+        (vertex.reward, vertex.cost) = self.place(work, &vertex.actions);
+    }
+
+    /// [`PlanningProblem::locate`] for two policies. The ends of a chord differ in few places as a rule; the
+    /// steps at the end of the episode in which they do not are evaluated once for both.
+    fn locate_both(&self, work: &mut PairWork, [first, second]: [&mut Vertex; 2]) {
+        let (horizon, states) = (self.shape.horizon(), self.shape.num_states());
+        let mut pairs = first.actions.iter().zip(&second.actions);
+        let differing = pairs.rposition(|(a, b)| a != b);
+        let split = differing.map_or(0, |place| place / states + 1);
+        let actions = &first.actions;
+        self.sweep(split..horizon, &mut Take { states, actions }, work);
+        work.kept.copy_last(&work.values);
+        (first.reward, first.cost) = self.place_from(split, work, &first.actions);
+        work.values.copy_last(&work.kept);
+        (second.reward, second.cost) = self.place_from(split, work, &second.actions);
+    }
+
+    /// V(|g_c|) of the policy with these actions.
+    pub(super) fn cost_magnitude(&self, work: &mut PairWork, actions: &[u32]) -> f64 {
+        let sizes = (Magnitude(self.reward), Magnitude(self.cost));
+        self.magnitudes(&sizes.0, &sizes.1).place(work, actions).1
+    }
+}
+
+/// What [`PlainOracle`] writes on. Stored as the shape it is made for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "Shape", into = "Shape")]
 pub struct PlanningWork {
-    pub(super) values: StepValues,
+    shape: Shape,
+    pair: PairWork,
+    objective: RollingValues<1>,
     mixer: PolicyMixer,
 }
 
@@ -365,9 +284,25 @@ impl PlanningWork {
     /// A workspace for problems of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
-            values: StepValues::new(shape)?,
+            shape,
+            pair: PairWork::new(shape)?,
+            objective: RollingValues::new(shape)?,
             mixer: PolicyMixer::new(shape)?,
         })
+    }
+}
+
+impl TryFrom<Shape> for PlanningWork {
+    type Error = Error;
+
+    fn try_from(shape: Shape) -> Result<Self> {
+        Self::new(shape)
+    }
+}
+
+impl From<PlanningWork> for Shape {
+    fn from(work: PlanningWork) -> Self {
+        work.shape
     }
 }
 
@@ -409,175 +344,59 @@ where
     }
 
     fn maximise(&mut self, multiplier: f64, found: &mut Vertex) -> f64 {
-        let values = &mut self.work.borrow_mut().values;
-        self.problem.best_for(multiplier, values, found)
+        let (problem, shape) = (self.problem, self.problem.shape);
+        let work = self.work.borrow_mut();
+        Sweep {
+            shape,
+            steps: 0..shape.horizon(),
+            signals: &Lagrangian::of_one(problem.reward, problem.cost, &multiplier),
+            backup: &mut Expected(problem.kernel),
+            choice: &mut Maximise {
+                states: shape.num_states(),
+                actions: &mut found.actions,
+            },
+            values: &mut work.objective,
+            action_values: [&mut work.pair.action_values[0]],
+        }
+        .run();
+        let [values] = work.objective.last();
+        problem.initial.expectation(values)
     }
 
     fn extreme(&mut self, objective: Objective, found: &mut Vertex) {
-        let values = &mut self.work.borrow_mut().values;
-        self.problem.extreme(objective, values, found);
+        let (problem, work) = (self.problem, &mut self.work.borrow_mut().pair);
+        match objective {
+            Objective::LeastCost => problem.lexicographic::<true>(TIE_WIDTH, work, found),
+            Objective::LeastCostAlone => problem.lexicographic::<true>(0.0, work, found),
+            Objective::MostReward => problem.lexicographic::<false>(TIE_WIDTH, work, found),
+        }
     }
 
     fn locate(&mut self, point: &mut Vertex) {
-        self.problem
-            .locate(&mut self.work.borrow_mut().values, point);
+        let work = &mut self.work.borrow_mut().pair;
+        self.problem.locate(work, point);
     }
 
     fn relocate(&mut self, _: f64, ends: [&mut Vertex; 2]) {
-        self.problem
-            .locate_both(&mut self.work.borrow_mut().values, ends);
+        let work = &mut self.work.borrow_mut().pair;
+        self.problem.locate_both(work, ends);
     }
 
     fn cost_magnitude(&mut self, point: &mut Vertex) -> f64 {
-        let values = &mut self.work.borrow_mut().values;
-        self.problem.cost_magnitude(values, point)
+        let work = &mut self.work.borrow_mut().pair;
+        self.problem.cost_magnitude(work, &point.actions)
     }
 
     fn mix(
         &mut self,
-        [below, above]: [&Vertex; 2],
+        ends: [&Vertex; 2],
         weight: f64,
         completion: &MarkovPolicy,
         mixed: &mut MarkovPolicy,
     ) {
         let (kernel, initial) = (self.problem.kernel, self.problem.initial);
+        let ends = ends.map(|end| (&end.actions[..], kernel));
         let mixer = &mut self.work.borrow_mut().mixer;
-        mixer.mix(below, above, weight, kernel, initial, completion, mixed);
-    }
-}
-
-/// Splits the step values so that index 1 holds the next step's and index 0 is written.
-macro_rules! turn {
-    ($pair:expr) => {{
-        $pair.swap(0, 1);
-        let [here, next] = &mut $pair;
-        (here, &*next)
-    }};
-}
-
-struct Lagrangian<'a, 'p, R, C, K> {
-    problem: &'a PlanningProblem<'p, R, C, K>,
-    multiplier: f64,
-    values: &'a mut StepValues,
-    found: &'a mut Vertex,
-}
-
-impl<R: StepSignal, C: StepSignal, K: StepKernel> Job for Lagrangian<'_, '_, R, C, K> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let (problem, shape) = (self.problem, self.problem.shape);
-        let signal = problem.lagrangian(self.multiplier);
-        let expected = &mut self.values.expected;
-        expected.fill(0.0); // nothing follows the last step
-        for step in (0..shape.horizon()).rev() {
-            let (objective, next_objective) = turn!(self.values.objective);
-            if step + 1 < shape.horizon() {
-                problem
-                    .kernel
-                    .all_expectations(step, next_objective, expected);
-            }
-            let chosen = &mut self.found.actions[step * shape.num_states()..][..shape.num_states()];
-            signal.add_to(step, expected); // now Q_h(s,a)
-            let mut targets = chosen.iter_mut().zip(objective.iter_mut());
-            each_row(expected, shape.num_actions(), |action_values| {
-                let (mut best, mut best_action) = (f64::NEG_INFINITY, 0);
-                for (action, &q) in action_values.iter().enumerate() {
-                    if q > best {
-                        (best, best_action) = (q, action as u32);
-                    }
-                }
-                if let Some((choice, value)) = targets.next() {
-                    (*choice, *value) = (best_action, best);
-                }
-            });
-        }
-        problem.initial.expectation(&self.values.objective[0])
-    }
-}
-
-/// `COST_FIRST`: least cost, then most reward; otherwise most reward, then least cost.
-struct Lexicographic<'a, 'p, R, C, K, const COST_FIRST: bool> {
-    tie_width: f64,
-    problem: &'a PlanningProblem<'p, R, C, K>,
-    values: &'a mut StepValues,
-    found: &'a mut Vertex,
-}
-
-impl<R: StepSignal, C: StepSignal, K: StepKernel, const COST_FIRST: bool> Job
-    for Lexicographic<'_, '_, R, C, K, COST_FIRST>
-{
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let (problem, shape) = (self.problem, self.problem.shape);
-        for step in (0..shape.horizon()).rev() {
-            let (reward, next_reward) = turn!(self.values.reward);
-            let (cost, next_cost) = turn!(self.values.cost);
-            let [first, second] = &mut self.values.action_values;
-            let chosen = &mut self.found.actions[step * shape.num_states()..][..shape.num_states()];
-            for (state, choice) in chosen.iter_mut().enumerate() {
-                let (mut best, mut magnitude) = (f64::NEG_INFINITY, 0.0_f64);
-                for action in 0..shape.num_actions() {
-                    let pair = shape.pair(state, action);
-                    let (gain, price) = problem.to_go(step, pair, next_reward, next_cost);
-                    (first[action], second[action]) = if COST_FIRST {
-                        (-price, gain)
-                    } else {
-                        (gain, -price)
-                    };
-                    best = best.max(first[action]);
-                    magnitude = magnitude.max(first[action].abs());
-                }
-                let acceptable = best - self.tie_width * magnitude;
-                let (mut best_second, mut best_action) = (f64::NEG_INFINITY, 0);
-                for action in 0..shape.num_actions() {
-                    if first[action] >= acceptable && second[action] > best_second {
-                        (best_second, best_action) = (second[action], action);
-                    }
-                }
-                *choice = best_action as u32;
-                (reward[state], cost[state]) = if COST_FIRST {
-                    (second[best_action], -first[best_action])
-                } else {
-                    (first[best_action], -second[best_action])
-                };
-            }
-        }
-        problem.place(self.values, self.found);
-    }
-}
-
-struct Locate<'a, 'p, R, C, K> {
-    problem: &'a PlanningProblem<'p, R, C, K>,
-    end: usize,
-    keep: usize,
-    values: &'a mut StepValues,
-    vertex: &'a mut Vertex,
-}
-
-impl<R: StepSignal, C: StepSignal, K: StepKernel> Job for Locate<'_, '_, R, C, K> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let (problem, shape) = (self.problem, self.problem.shape);
-        for step in (0..self.end).rev() {
-            let (reward, next_reward) = turn!(self.values.reward);
-            let (cost, next_cost) = turn!(self.values.cost);
-            for state in 0..shape.num_states() {
-                let action = self.vertex.actions[step * shape.num_states() + state] as usize;
-                let pair = shape.pair(state, action);
-                (reward[state], cost[state]) = problem.to_go(step, pair, next_reward, next_cost);
-            }
-            if step == self.keep {
-                let [kept_reward, kept_cost] = &mut self.values.kept;
-                kept_reward.copy_from_slice(reward);
-                kept_cost.copy_from_slice(cost);
-            }
-        }
-        problem.place(self.values, self.vertex);
+        mixer.mix(ends, weight, initial, completion, mixed);
     }
 }

@@ -3,13 +3,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::{OptimisticCost, OptimisticReward, PeerRadii};
+use crate::confidence::{KernelBox, OptimisticCost, OptimisticReward, PeerRadii};
 use crate::error::Result;
 use crate::estimate::EmpiricalKernel;
 use crate::estimate::RowEstimate;
 use crate::learn::BiasedSignals;
 use crate::learn::peers::PeerExperience;
-use crate::plan::{Extended, KernelBox, PlanningProblem};
+use crate::plan::{Extended, PlanningProblem};
 use crate::shape::Shape;
 use crate::table::zeros;
 

@@ -1,4 +1,4 @@
-//! Sparse rows by successor, for the transposed product. Refuses to be the only copy.
+//! A second copy of sparse rows, by next state, for the transposed product.
 
 use super::strips::InterleavedRows;
 use crate::error::Result;

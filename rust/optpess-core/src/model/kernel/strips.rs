@@ -1,4 +1,4 @@
-//! Sparse rows laid out for vectors. Refuses to be the only copy: some rows are not here.
+//! A second copy of sparse rows, with the entries of eight rows interleaved for vectors.
 
 use crate::error::Result;
 use crate::model::sparse_rows::SparseRows;
@@ -22,7 +22,7 @@ pub(super) struct InterleavedRows {
 }
 
 impl InterleavedRows {
-    /// The strips of some rows; none where the padding would take more room than the entries.
+    /// The interleaved copy of some rows; none where the padding would take more room than the entries.
     pub(super) fn new(rows: &SparseRows, rows_per_step: usize) -> Result<Option<Self>> {
         let num_rows = rows.offsets().len() - 1;
         let lengths = rows.offsets().windows(2).map(|ends| ends[1] - ends[0]);

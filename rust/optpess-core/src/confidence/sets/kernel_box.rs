@@ -1,22 +1,23 @@
-//! Sets of plausible kernels: every probability between two ends, every row a distribution.
+//! A set of plausible kernels: every probability between two ends, every row a distribution.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::evaluate::RowSet;
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::table::zeros;
 
 /// All kernels whose rows are distributions within a box; rows are chosen independently of each other.
 ///
-/// Kept as the lower ends, the room above them and what each row's lower ends miss of 1: choosing a row is
-/// handing out what is missing.
+/// Stored as the lower ends, the width above them, and what each row's lower ends leave of 1: choosing a row is
+/// placing that rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelBox {
     shape: Shape,
-    lower: Vec<f64>,   // [H - 1, S, A, S]
-    room: Vec<f64>,    // [H - 1, S, A, S], upper end - lower end
-    missing: Vec<f64>, // [H - 1, S, A]
+    lower: Vec<f64>,           // [H - 1, S, A, S]
+    width: Vec<f64>,           // [H - 1, S, A, S], upper end - lower end
+    unassigned_mass: Vec<f64>, // [H - 1, S, A]
 }
 
 impl KernelBox {
@@ -30,15 +31,15 @@ impl KernelBox {
                 allowed: usize::MAX,
             });
         };
-        let mut room = zeros("a set of kernels [H, S, A, S]", entries)?;
-        room.fill(1.0);
-        let mut missing = zeros("a set of kernels [H, S, A]", rows)?;
-        missing.fill(1.0);
+        let mut width = zeros("a set of kernels [H, S, A, S]", entries)?;
+        width.fill(1.0);
+        let mut unassigned_mass = zeros("a set of kernels [H, S, A]", rows)?;
+        unassigned_mass.fill(1.0);
         Ok(Self {
             shape,
             lower: zeros("a set of kernels [H, S, A, S]", entries)?,
-            room,
-            missing,
+            width,
+            unassigned_mass,
         })
     }
 
@@ -59,7 +60,7 @@ impl KernelBox {
                 });
             }
         }
-        for row in 0..set.missing.len() {
+        for row in 0..set.unassigned_mass.len() {
             let [step, state, action] = shape.triple_index(row);
             let range = row * states..(row + 1) * states;
             let (centre, radius) = (&centre[range.clone()], &radius[range]);
@@ -94,35 +95,35 @@ impl KernelBox {
     ) {
         let (row, states) = (step * self.shape.pairs() + pair, self.shape.num_states());
         let lower = &mut self.lower[row * states..][..states];
-        let room = &mut self.room[row * states..][..states];
-        let mut missing = 1.0;
-        let ends = lower.iter_mut().zip(room).zip(centre);
-        for (successor, ((least, room), &probability)) in ends.enumerate() {
-            let width = radius(successor, probability);
-            *least = (probability - width).max(0.0);
-            *room = (probability + width).min(1.0) - *least;
-            missing -= *least;
+        let width = &mut self.width[row * states..][..states];
+        let mut unassigned = 1.0;
+        let ends = lower.iter_mut().zip(width).zip(centre);
+        for (next_state, ((least, width), &probability)) in ends.enumerate() {
+            let radius = radius(next_state, probability);
+            *least = (probability - radius).max(0.0);
+            *width = (probability + radius).min(1.0) - *least;
+            unassigned -= *least;
         }
-        self.missing[row] = missing;
+        self.unassigned_mass[row] = unassigned;
     }
 
     /// Refuses a box that no distribution lies in.
     fn check_row(&self, row: usize) -> Result<()> {
         let place = |name| ArrayIndex::new(name, &self.shape.triple_index(row));
         let states = self.shape.num_states();
-        let room: f64 = self.room[row * states..][..states].iter().sum();
-        let missing = self.missing[row];
-        if missing < -SUM_TOLERANCE {
+        let width: f64 = self.width[row * states..][..states].iter().sum();
+        let unassigned = self.unassigned_mass[row];
+        if unassigned < -SUM_TOLERANCE {
             return Err(Error::NotADistribution {
                 place: place("transitions - radius"),
-                sum: 1.0 - missing,
+                sum: 1.0 - unassigned,
                 required: "at most 1, or no distribution is plausible",
             });
         }
-        if room < missing - SUM_TOLERANCE {
+        if width < unassigned - SUM_TOLERANCE {
             return Err(Error::NotADistribution {
                 place: place("transitions + radius"),
-                sum: 1.0 - missing + room,
+                sum: 1.0 - unassigned + width,
                 required: "at least 1, or no distribution is plausible",
             });
         }
@@ -134,49 +135,44 @@ impl KernelBox {
     pub fn shape(&self) -> Shape {
         self.shape
     }
+}
 
-    /// The lower ends of a step, `[S, A, S]`.
+/// All rows of a box have at least its lower ends.
+impl RowSet for KernelBox {
     #[inline(always)]
-    pub(crate) fn lower_ends(&self, step: usize) -> &[f64] {
+    fn num_states(&self) -> usize {
+        self.shape.num_states()
+    }
+
+    #[inline(always)]
+    fn num_actions(&self) -> usize {
+        self.shape.num_actions()
+    }
+
+    #[inline(always)]
+    fn shared(&self, step: usize) -> &[f64] {
         let entries = self.shape.pairs() * self.shape.num_states();
         &self.lower[step * entries..][..entries]
     }
 
-    /// The best row of a pair's box: hands out what its lower ends miss of 1, to the first states of
-    /// `order` first. `give` is told of every state that gets something, and of how much.
-    ///
     /// Formula: argmax of <p', v> over the box within the simplex, for `order` from the most valuable state
-    /// to the least: every state has its lower end, and the rest fills the most valuable states up to
-    /// their upper ends. Citation: \[Efroni20\], extended value iteration (after Jaksch, Ortner and Auer
-    /// 2010, Figure 2). Deviation: none.
+    /// to the least (argmin, for the other way round): every state has its lower end, and the rest fills the
+    /// first states up to their upper ends. Citation: \[Efroni20\], extended value iteration (after Jaksch,
+    /// Ortner and Auer 2010, Figure 2). Deviation: none.
     #[inline(always)]
-    pub(crate) fn fill(
-        &self,
-        step: usize,
-        pair: usize,
-        order: &[u32],
-        mut give: impl FnMut(usize, f64),
-    ) {
+    fn place(&self, step: usize, pair: usize, order: &[u32], mut give: impl FnMut(usize, f64)) {
         let (row, states) = (step * self.shape.pairs() + pair, self.shape.num_states());
-        let room = &self.room[row * states..][..states];
-        let mut missing = self.missing[row];
+        let width = &self.width[row * states..][..states];
+        let mut unassigned = self.unassigned_mass[row];
         for &state in order {
-            if missing <= 0.0 {
+            if unassigned <= 0.0 {
                 break;
             }
             let state = state as usize;
-            let given = room[state].min(missing);
+            let given = width[state].min(unassigned);
             give(state, given);
-            missing -= given;
+            unassigned -= given;
         }
-    }
-
-    /// Writes the best row of a pair's box into `row`; see [`KernelBox::fill`].
-    #[inline(always)]
-    pub(crate) fn write_best(&self, step: usize, pair: usize, order: &[u32], row: &mut [f64]) {
-        let states = self.shape.num_states();
-        row.copy_from_slice(&self.lower_ends(step)[pair * states..][..states]);
-        self.fill(step, pair, order, |state, given| row[state] += given);
     }
 }
 
@@ -238,7 +234,7 @@ mod tests {
             let repeated = |row: &[f64]| row.repeat(2 * states);
             let set = KernelBox::around(shape, &repeated(&centre), &repeated(&radius)).unwrap();
             let mut row = vec![0.0; states];
-            set.write_best(0, states - 1, &order, &mut row);
+            set.write_row(0, states - 1, &order, &mut row);
             let found: f64 = row.iter().zip(&values).map(|(p, v)| p * v).sum();
             let best = by_vertices(&centre, &radius, &values);
             assert!(

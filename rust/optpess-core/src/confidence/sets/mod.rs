@@ -1,0 +1,5 @@
+//! Sets of what is plausible after some observations.
+
+mod kernel_box;
+
+pub use kernel_box::KernelBox;
