@@ -6,12 +6,13 @@ use crate::sources::{
 };
 
 /// The modules of the core, in a line: a module may use itself and those before it. `fast::isa` is an entry of its own.
-const CORE_ORDER: [&str; 20] = [
+const CORE_ORDER: [&str; 21] = [
     "error",
     "shape",
     "number",
     "control",
-    "vectorised",
+    "sums",
+    "fast::isa",
     "table",
     "trajectory",
     "policy",
@@ -221,6 +222,15 @@ fn the_checkers_find_what_they_are_for() {
     );
     assert!(upward("plan/a.rs", "use super::chord::T; use crate::plan::U;").is_empty());
     assert!(upward("table.rs", "// use crate::plan::Plan;").is_empty());
+    assert!(upward("table.rs", "use crate::fast::isa::Job;").is_empty());
+    assert_eq!(
+        upward("table.rs", "use crate::{fast::isabel, fast::{isa::Job}};"),
+        ["table.rs uses fast"; 2]
+    );
+    assert_eq!(
+        upward("fast/isa.rs", "use crate::table::Signal;"),
+        ["fast/isa.rs uses table"]
+    );
 
     let imports = |text: &str| modules_imported(&Source::new("model.py", text));
     assert_eq!(

@@ -4,10 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use optpess_core::confidence::{ConfidenceRule, CostRadius, LearningTerms};
 use optpess_core::error::Error;
+use optpess_core::fast::isa::{InstructionSet, available, force};
 use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::model::ObservationNoise;
 use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, simulate};
-use optpess_core::vectorised::{InstructionSet, available, force};
 
 use crate::bits::{Bits, outcome_bits, record_bits};
 use crate::cases::{Problem, Visitor, terms};

@@ -17,8 +17,11 @@ impl Source {
         }
     }
 
-    /// The room: the first part of the path.
+    /// The room: the first part of the path; `fast/isa.rs` is one of its own.
     pub fn room(&self) -> String {
+        if self.path == Path::new("fast/isa.rs") {
+            return "fast::isa".to_owned();
+        }
         let first = self.path.components().next().unwrap();
         let first = Path::new(first.as_os_str());
         first.file_stem().unwrap().to_str().unwrap().to_owned()
@@ -76,10 +79,21 @@ fn identifier(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The first names of what a path names: `a` of `a::b`, `a` and `c` of `{a::b, c}`.
+/// The room at the start of a path: its first name, or `fast::isa`.
+fn room_of(path: &str) -> String {
+    let name = identifier(path);
+    let inner = path[name.len()..].strip_prefix("::").map_or("", identifier);
+    if (name, inner) == ("fast", "isa") {
+        "fast::isa".to_owned()
+    } else {
+        name.to_owned()
+    }
+}
+
+/// The rooms of what a path names: `a` of `a::b`, `a` and `c` of `{a::b, c}`.
 fn first_names(path: &str) -> Vec<String> {
     let Some(group) = path.trim_start().strip_prefix('{') else {
-        return vec![identifier(path.trim_start()).to_owned()];
+        return vec![room_of(path.trim_start())];
     };
     let (mut names, mut depth, mut fresh) = (Vec::new(), 0, true);
     for (at, letter) in group.char_indices() {
@@ -89,7 +103,7 @@ fn first_names(path: &str) -> Vec<String> {
             '}' => depth -= 1,
             ',' if depth == 0 => fresh = true,
             _ if fresh && !letter.is_whitespace() => {
-                names.push(identifier(&group[at..]).to_owned());
+                names.push(room_of(&group[at..]));
                 fresh = false;
             }
             _ => {}

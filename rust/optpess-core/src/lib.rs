@@ -56,6 +56,6 @@ pub mod record;
 pub mod run;
 pub mod shape;
 pub mod simulate;
+mod sums;
 pub mod table;
 pub mod trajectory;
-pub mod vectorised;

@@ -4,9 +4,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ArrayIndex, Error, Result};
+use crate::fast::isa::{Job, each_row, vectorised};
 use crate::shape::Shape;
+use crate::sums::sum_and_signs;
 use crate::table::zeros;
-use crate::vectorised::{Job, each_row, sum_and_signs, vectorised};
 
 /// How far the sum of a row of probabilities may be from 1.
 pub const SUM_TOLERANCE: f64 = 1e-9;

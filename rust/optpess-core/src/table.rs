@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ArrayIndex, Error, Result};
+use crate::fast::isa::{Job, vectorised};
 use crate::shape::{MAX_TRIPLES, Shape};
-use crate::vectorised::all_finite;
 
 /// A vector of `len` zeros, or [`Error::TooLarge`] where the allocator has no room; a plain `vec!`
 /// would end the process instead.
@@ -210,6 +210,31 @@ impl StateValues {
     #[must_use]
     pub fn into_data(self) -> Vec<f64> {
         self.data
+    }
+}
+
+/// Whether every entry is finite, without stopping early, which is faster on healthy data.
+fn all_finite(x: &[f64]) -> bool {
+    vectorised(AllFinite(x))
+}
+
+struct AllFinite<'a>(&'a [f64]);
+
+impl Job for AllFinite<'_> {
+    type Output = bool;
+
+    /// Zero times a number is zero, and NaN only for NaN and the infinities; sums keep a NaN.
+    #[inline(always)]
+    fn run(self) -> bool {
+        const LANES: usize = 8;
+        let (body, rest) = self.0.as_chunks::<LANES>();
+        let mut sums = [0.0_f64; LANES];
+        for chunk in body {
+            for lane in 0..LANES {
+                sums[lane] += chunk[lane] * 0.0;
+            }
+        }
+        sums.iter().chain(rest).all(|entry| entry.is_finite())
     }
 }
 

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::estimate::counts::Counts;
 use crate::estimate::kernel::{EmpiricalKernel, Successors};
+use crate::fast::isa::{Job, vectorised};
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::trajectory::Trajectory;
-use crate::vectorised::{Job, vectorised};
 
 /// N_h(s,a), N_h(s,a,s') and the averages r-hat, c-hat and P-hat. Stored as [`Counts`].
 ///

@@ -3,10 +3,11 @@
 use crate::error::{Error, Result};
 use crate::estimate::counts::SuccessorCount;
 use crate::estimate::storage::{FIRST_LIST_WIDTH, MAX_LISTED_SHARE, is_dense};
+use crate::fast::isa::dot_rows;
 use crate::model::StepKernel;
 use crate::shape::Shape;
+use crate::sums::{dot, dot_two};
 use crate::table::zeros;
-use crate::vectorised::{dot, dot_rows, dot_two};
 
 /// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
 /// that mass leaks there. Nothing is normalised. The last step has no rows.

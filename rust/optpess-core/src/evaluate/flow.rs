@@ -5,11 +5,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::fast::isa::{Job, vectorised, with_small_constant};
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::{MarkovPolicy, check_distribution};
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
-use crate::vectorised::{Job, vectorised, with_small_constant};
 
 /// N walks from one start, each with its own way of going on.
 trait Walks<const N: usize> {

@@ -4,7 +4,8 @@
 //! states by value once a step; every row of the step is then read off that order.
 
 use crate::evaluate::sweep::Backup;
-use crate::vectorised::{dot, dot_rows};
+use crate::fast::isa::dot_rows;
+use crate::sums::dot;
 
 /// A set of distributions of the next state for each pair, chosen independently of each other. All rows of
 /// a pair's set share some mass; they differ in where they place the rest.

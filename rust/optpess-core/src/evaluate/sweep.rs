@@ -11,10 +11,10 @@
 use std::ops::Range;
 
 use crate::error::Result;
+use crate::fast::isa::{Job, vectorised, with_small_constant};
 use crate::model::StepKernel;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
-use crate::vectorised::{Job, vectorised, with_small_constant};
 
 /// N signals that are evaluated together.
 pub trait Signals<const N: usize> {

@@ -1,13 +1,13 @@
 //! The Markov chain of a deterministic policy, re-evaluated from the last step that changed.
 
 use crate::error::Result;
+use crate::fast::isa::with_small_constant;
+use crate::fast::isa::{Job, vectorised};
 use crate::fast::lanes::{LANES, Lanes, flat};
 use crate::fast::packed::PackedRows;
 use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::table::zeros;
-use crate::vectorised::with_small_constant;
-use crate::vectorised::{Job, vectorised};
 
 /// P^pi and N signals g^pi of a policy, laid out so that one vector holds eight states. A change of the
 /// policy at one (step, state) rewrites one column; values are computed again from the last step that changed, to the bits of [`crate::evaluate::evaluate()`].

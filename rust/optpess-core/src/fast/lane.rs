@@ -249,7 +249,7 @@ impl Lane for Lanes {
     }
 }
 
-/// sum over i of `columns[i]` times `values[i]`, lane by lane: the bits of [`crate::vectorised::dot`].
+/// sum over i of `columns[i]` times `values[i]`, lane by lane: the bits of [`crate::sums::dot`].
 /// Where the number of columns is known beforehand, N says it and the loops are laid out flat; N = 0
 /// says it is not.
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! Eight numbers side by side, on a cache line of their own: the unit of packed storage.
 //!
 //! A sum over the next state for eight rows of a kernel at once needs no horizontal addition: each
-//! lane is one row. The order of additions within a lane is that of [`crate::vectorised::dot`], so a
+//! lane is one row. The order of additions within a lane is that of [`crate::sums::dot`], so a
 //! layout may be chosen for speed alone.
 
 /// How many numbers stand side by side: the widest vector of x86-64, two or four of narrower machines.
@@ -32,9 +32,10 @@ const _: () = assert!(size_of::<Lanes>() == LANES * size_of::<f64>());
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fast::isa::{Job, vectorised, with_small_constant};
     use crate::fast::lane::{column_sums, lane_sums, row_sums};
     use crate::number::Number;
-    use crate::vectorised::{Job, dot, vectorised, with_small_constant};
+    use crate::sums::dot;
 
     struct Sums<'a>(&'a [Lanes], &'a [f64]);
 

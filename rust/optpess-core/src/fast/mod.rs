@@ -1,12 +1,14 @@
 //! Speed, and nothing else: engines that give the bits of the plain code in less time. `README.md` beside this file
 //! says what each part skips, why its bits agree and which test holds it.
 //!
-//! No learner, planner, constant or certificate imports this module; an architecture test says so.
+//! No learner, planner, constant or certificate imports this module; an architecture test says so. [`isa`], the choice
+//! of the instruction set, is below everything else and is used by tables, models, evaluation and estimates too.
 
 pub(crate) mod batch;
 mod chacha;
 mod chain;
 mod gate_bound;
+pub mod isa;
 mod judge;
 mod lane;
 pub(crate) mod lanes;

@@ -11,12 +11,13 @@ use incoming::TransposedRows;
 use strips::InterleavedRows;
 
 use crate::error::{ArrayIndex, Error, Result};
+use crate::fast::isa::{Job, dot_rows, vectorised};
 use crate::model::StepKernel;
 use crate::model::sparse_rows::{SparseRows, compressed_rows};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
+use crate::sums::{dot, dot_two, propagate_rows, sum_and_signs};
 use crate::table::zeros;
-use crate::vectorised::{Job, dot, dot_rows, dot_two, propagate_rows, sum_and_signs, vectorised};
 
 /// Whether a kernel is stored for each step or once for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

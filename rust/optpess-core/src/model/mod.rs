@@ -52,7 +52,7 @@ impl InitialDistribution {
     #[must_use]
     #[inline(always)]
     pub fn expectation(&self, values: &[f64]) -> f64 {
-        crate::vectorised::dot(&self.0, values)
+        crate::sums::dot(&self.0, values)
     }
 }
 

@@ -21,8 +21,8 @@ use crate::plan::induction::{Lagrangian, Maximise};
 use crate::plan::problem::{Objective, Oracle, PairWork, PlanningProblem, Point, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
+use crate::sums::{dot, dot_two};
 use crate::table::{StateValues, StepSignal, zeros};
-use crate::vectorised::{dot, dot_two};
 
 /// A deterministic policy with a plausible kernel, and where the pair lies. Of the kernel there are only
 /// the rows of the actions taken.

@@ -3,13 +3,13 @@
 use rand_distr::{Distribution, StandardNormal};
 
 use crate::error::Result;
+use crate::fast::isa::{Job, vectorised};
 use crate::model::{ConstrainedMdp, ObservationNoise};
 use crate::policy::{ActionTable, MarkovPolicy, Played};
 use crate::simulate::cumulative::{CumulativeRows, draw};
 use crate::simulate::{StreamSet, Uniforms};
 use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
-use crate::vectorised::{Job, vectorised};
 
 /// Samples a [`ConstrainedMdp`].
 #[derive(Debug, Clone)]

@@ -16,12 +16,12 @@ use crate::fast::batch::environment::BatchEnvironment;
 use crate::fast::batch::judge::BatchJudge;
 use crate::fast::batch::trajectory::BatchTrajectory;
 use crate::fast::chacha::BatchStreams;
+use crate::fast::isa::with_small_constant;
+use crate::fast::isa::{Job, vectorised};
 use crate::fast::lane::Lane;
 use crate::learn::{AnyLearner, Learner};
 use crate::model::ConstrainedMdp;
 use crate::record::Recorder;
-use crate::vectorised::with_small_constant;
-use crate::vectorised::{Job, vectorised};
 
 /// Whether a learner and its problem have a batch.
 pub(crate) fn fits_batch(learner: &AnyLearner) -> bool {

@@ -1,10 +1,10 @@
 //! The lexicographic inductions on packed tables: least cost then most reward, and the other way round.
 
+use crate::fast::isa::with_small_constant;
+use crate::fast::isa::{Job, vectorised};
 use crate::fast::lanes::{LANES, flat, flat_mut};
 use crate::fast::packed::problem::{PackedProblem, PackedWork, STATES_PER_GROUP, SignalKind};
 use crate::model::InitialDistribution;
-use crate::vectorised::with_small_constant;
-use crate::vectorised::{Job, vectorised};
 
 /// Writes the policy of least cost and, among those, most reward (`COST_FIRST`), or the other way round, into
 /// `actions`, `[H, padded]`; its (reward, cost). Values that differ by less than `tie_width`, relatively, are ties. The

@@ -1,10 +1,10 @@
 //! The maximising induction of both algorithms on packed tables: the best policy for g_r - multiplier g_c.
 
+use crate::fast::isa::with_small_constant;
+use crate::fast::isa::{Job, vectorised};
 use crate::fast::lanes::{flat, flat_mut};
 use crate::fast::packed::problem::{PackedProblem, PackedWork, STATES_PER_GROUP, SignalKind};
 use crate::number::Number;
-use crate::vectorised::with_small_constant;
-use crate::vectorised::{Job, vectorised};
 
 /// Writes the best policy for g_r - multiplier g_c into `actions`, `[H, padded]`, and its values at the first step into
 /// `work`; ties go to the lowest action. The answers are those of [`crate::plan::PlainOracle`], bit for bit.

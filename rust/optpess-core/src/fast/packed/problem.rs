@@ -2,6 +2,8 @@
 
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, RowEstimate, Successors};
+use crate::fast::isa::with_small_constant;
+use crate::fast::isa::{Job, vectorised};
 use crate::fast::lanes::{LANES, Lanes, flat, flat_mut};
 use crate::fast::packed::rows::PackedRows;
 use crate::learn::SignalListener;
@@ -10,8 +12,6 @@ use crate::plan::PlanningProblem;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
-use crate::vectorised::with_small_constant;
-use crate::vectorised::{Job, vectorised};
 
 /// States are padded to a multiple of this, so that the best of several actions is found four states
 /// at a time.

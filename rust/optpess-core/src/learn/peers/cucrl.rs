@@ -23,8 +23,8 @@ use crate::model::{InitialDistribution, Kernel, StepKernel};
 use crate::plan::{ChordSearch, PlainOracle, PlanningProblem, PlanningWork};
 use crate::policy::{MarkovPolicy, SUM_TOLERANCE};
 use crate::shape::Shape;
+use crate::sums::dot;
 use crate::table::zeros;
-use crate::vectorised::dot;
 
 /// Transitions a learner is given. The name is the warning: whoever holds one was given part of the truth.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,10 @@
-//! Owns the choice of instruction set at run time, so that one portable build uses the wide vectors
-//! of the machine it finds itself on. Refuses to change results: no fused multiply-add and no
-//! reordering of sums, so every path gives the same bits. Tests can force each set ([`force`]).
+//! Instruction sets: which one is used, and functions compiled for each of them, so that one portable build uses the
+//! wide vectors of the machine it runs on. No fused multiply-add and no reordering of sums: every set gives the same
+//! bits. Tests can force each set ([`force`]).
 
 use std::sync::atomic::{AtomicU8, Ordering};
+
+use crate::sums::dot;
 
 /// A computation to be compiled once for each instruction set. Implementations mark `run` as
 /// `#[inline(always)]`, so that the body (and what it inlines) is compiled inside the wrapper that
@@ -114,57 +116,6 @@ fn with_avx512<J: Job>(job: J) -> J::Output {
     job.run()
 }
 
-/// <x, y> over the shorter length, in a fixed order: four running sums over the positions modulo 4,
-/// the upper two added to the lower two (the order in which the compiler keeps all four in one
-/// register; adding neighbours costs three times the time), then the remainder from left to right.
-/// The order depends on the length only.
-#[inline(always)]
-pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
-    const LANES: usize = 4;
-    let len = x.len().min(y.len());
-    let (x, y) = (&x[..len], &y[..len]);
-    let mut sums = [0.0_f64; LANES];
-    let (x_body, x_rest) = x.as_chunks::<LANES>();
-    let (y_body, y_rest) = y.as_chunks::<LANES>();
-    for (a, b) in x_body.iter().zip(y_body) {
-        for lane in 0..LANES {
-            sums[lane] += a[lane] * b[lane];
-        }
-    }
-    let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    for (a, b) in x_rest.iter().zip(y_rest) {
-        sum += a * b;
-    }
-    sum
-}
-
-/// (<x, y>, <x, z>), each to the bits of [`dot`]; x is read once for both. The three have one length.
-#[inline(always)]
-pub(crate) fn dot_two(x: &[f64], y: &[f64], z: &[f64]) -> (f64, f64) {
-    const LANES: usize = 4;
-    let len = x.len();
-    let (y, z) = (&y[..len], &z[..len]);
-    let mut sums = ([0.0_f64; LANES], [0.0_f64; LANES]);
-    let (x_body, x_rest) = x.as_chunks::<LANES>();
-    let (y_body, y_rest) = y.as_chunks::<LANES>();
-    let (z_body, z_rest) = z.as_chunks::<LANES>();
-    for ((a, b), c) in x_body.iter().zip(y_body).zip(z_body) {
-        for lane in 0..LANES {
-            sums.0[lane] += a[lane] * b[lane];
-        }
-        for lane in 0..LANES {
-            sums.1[lane] += a[lane] * c[lane];
-        }
-    }
-    let total = |sums: [f64; LANES]| (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    let (mut first, mut second) = (total(sums.0), total(sums.1));
-    for ((a, b), c) in x_rest.iter().zip(y_rest).zip(z_rest) {
-        first += a * b;
-        second += a * c;
-    }
-    (first, second)
-}
-
 /// out(i) = <row i, y> for `rows` laid out row after row, to the same bits as [`dot`].
 #[inline]
 pub(crate) fn dot_rows(rows: &[f64], y: &[f64], out: &mut [f64]) {
@@ -241,30 +192,6 @@ fn four_of(x: &[f64], start: usize) -> std::arch::x86_64::__m256d {
     unsafe { std::arch::x86_64::_mm256_loadu_pd(part.as_ptr()) }
 }
 
-/// next += mass times row, for each row that has mass, in order. Four rows go together, so that
-/// the targets are read and written once for all of them.
-#[inline(always)]
-pub(crate) fn propagate_rows<'a>(rows: impl Iterator<Item = (f64, &'a [f64])>, next: &mut [f64]) {
-    let mut waiting = [(0.0, &[][..]); 4];
-    let mut count = 0;
-    for (mass, row) in rows.filter(|&(mass, _)| mass > 0.0) {
-        waiting[count] = (mass, &row[..next.len()]);
-        count += 1;
-        if count == waiting.len() {
-            let [(m, p), (n, q), (o, r), (u, s)] = waiting;
-            for (state, target) in next.iter_mut().enumerate() {
-                *target = *target + m * p[state] + n * q[state] + o * r[state] + u * s[state];
-            }
-            count = 0;
-        }
-    }
-    for (mass, row) in &waiting[..count] {
-        for (target, probability) in next.iter_mut().zip(*row) {
-            *target += mass * probability;
-        }
-    }
-}
-
 /// Calls `visit` with each row of `width` entries. Rows of a few entries are what policies are made of;
 /// knowing their length when compiling makes loops over them three times as fast.
 #[inline(always)]
@@ -278,54 +205,6 @@ pub(crate) fn each_row(data: &[f64], width: usize, mut visit: impl FnMut(&[f64])
         };
     }
     of_width!(2 3 4 5 6 7 8);
-}
-
-/// Whether every entry is finite, without stopping early, which is faster on healthy data.
-pub(crate) fn all_finite(x: &[f64]) -> bool {
-    vectorised(AllFinite(x))
-}
-
-struct AllFinite<'a>(&'a [f64]);
-
-impl Job for AllFinite<'_> {
-    type Output = bool;
-
-    /// Zero times a number is zero, and NaN only for NaN and the infinities; sums keep a NaN.
-    #[inline(always)]
-    fn run(self) -> bool {
-        const LANES: usize = 8;
-        let (body, rest) = self.0.as_chunks::<LANES>();
-        let mut sums = [0.0_f64; LANES];
-        for chunk in body {
-            for lane in 0..LANES {
-                sums[lane] += chunk[lane] * 0.0;
-            }
-        }
-        sums.iter().chain(rest).all(|entry| entry.is_finite())
-    }
-}
-
-/// The sum of x, in the order of [`dot`], and whether every entry has its sign bit clear; a row of
-/// probabilities is read once for both.
-#[inline(always)]
-pub(crate) fn sum_and_signs(x: &[f64]) -> (f64, bool) {
-    const LANES: usize = 4;
-    let (body, rest) = x.as_chunks::<LANES>();
-    let mut sums = [0.0_f64; LANES];
-    let mut bits = [0_u64; LANES];
-    for chunk in body {
-        for lane in 0..LANES {
-            sums[lane] += chunk[lane];
-            bits[lane] |= chunk[lane].to_bits();
-        }
-    }
-    let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
-    let mut signs = (bits[0] | bits[2]) | (bits[1] | bits[3]);
-    for entry in rest {
-        sum += entry;
-        signs |= entry.to_bits();
-    }
-    (sum, signs >> 63 == 0)
 }
 
 /// Runs `$body` with the constant `$N` set to `$number` where that is small, else to 0; with `if`, only where that is
@@ -356,6 +235,7 @@ mod tests {
     use std::sync::{Mutex, PoisonError};
 
     use super::*;
+    use crate::sums::dot_two;
 
     /// Calls `body` with each instruction set of this processor in use, one test at a time.
     fn under_each_set(body: impl Fn()) {
@@ -426,26 +306,5 @@ mod tests {
         assert_eq!(force(None), Ok(()));
         // Other tests may force another set meanwhile, but never one that is lacking.
         assert!(available().iter().any(|&set| set as u8 == in_use()));
-    }
-
-    #[test]
-    fn one_sign_is_enough_to_be_noticed() {
-        for len in 1..12 {
-            let mut x = vec![0.5; len];
-            let (sum, clear) = sum_and_signs(&x);
-            assert!((sum - 0.5 * len as f64).abs() < 1e-15 && clear);
-            for place in 0..len {
-                x[place] = -0.5;
-                assert!(!sum_and_signs(&x).1);
-                x[place] = 0.5;
-            }
-        }
-    }
-
-    #[test]
-    fn a_dot_product_is_what_it_says() {
-        let x = [1.0, 2.0, 3.0, 4.0, 5.0];
-        assert!((dot(&x, &x) - 55.0).abs() < 1e-12);
-        assert!(dot(&x[..0], &x).abs() < 1e-300);
     }
 }
