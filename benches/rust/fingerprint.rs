@@ -5,17 +5,15 @@
 mod bits;
 #[path = "../../tests/rust/cases.rs"]
 mod cases;
+#[path = "../../tests/rust/known_models.rs"]
+mod known_models;
 
-use bits::{Bits, indices, numbers, outcome_bits};
-use cases::{Problem, Visitor, sparse_kernel, terms};
-use optpess_core::confidence::{CostRadius, KernelBox};
-use optpess_core::evaluate::{evaluate, mix_policies, occupancy, state_values};
+use bits::{Bits, outcome_bits};
+use cases::{Problem, Visitor, terms};
+use known_models::planning_bits;
+use optpess_core::confidence::CostRadius;
 use optpess_core::learn::{AnyLearner, Learner};
-use optpess_core::model::{Kernel, ObservationNoise};
-use optpess_core::plan::{
-    Extended, PlanningProblem, backward_induction, frontier, solve_exactly, solve_extended,
-};
-use optpess_core::policy::MarkovPolicy;
+use optpess_core::model::ObservationNoise;
 use optpess_core::run::{Control, EngineChoice, Simulation, simulate};
 
 /// |S|, |A|, H, the number of successors, and a factor of the theorem's bonus with which OptPess-LP leaves pi0.
@@ -111,88 +109,11 @@ fn learning() {
     }
 }
 
-/// Plans and values of known models, with rows in full and as lists.
 fn planning(sizes: [usize; 3], successors: usize) {
     let problem = Problem::random_with(sizes, successors, 6);
-    let model = &problem.model;
-    let (shape, initial, limit) = (model.shape(), model.initial(), model.limits()[0]);
-    let (reward, cost) = (model.reward(), &model.costs()[0]);
-    let in_full = model.kernel().kernel();
-    let rows = in_full.to_dense().expect("it fits");
-    let (states, actions) = (shape.num_states(), shape.num_actions());
-    let lists = sparse_kernel(states, actions, in_full.slices(), &rows);
-    for (storage, kernel) in [("dense", &**in_full), ("sparse", &lists)] {
-        let name = |what: &str| format!("{what} {storage} {sizes:?} of {successors}");
-        let tradeoff = PlanningProblem {
-            shape,
-            reward,
-            cost,
-            kernel,
-            initial,
-        };
-        let plan = solve_exactly(&tradeoff, limit).expect("a feasible limit");
-        let scalars = [
-            plan.value,
-            plan.multiplier,
-            plan.bound,
-            plan.certificate.cost,
-        ];
-        let policy = numbers(plan.policy.data());
-        print(
-            &name("solve"),
-            &[vec![("plan", numbers(&scalars)), ("policy", policy)]],
-        );
-        let vertices = frontier(&tradeoff, 1000).expect("few vertices");
-        let ends = vertices.iter().flat_map(|&(cost, reward)| [cost, reward]);
-        let ends = numbers(&ends.collect::<Vec<_>>());
-        print(&name("frontier"), &[vec![("vertices", ends)]]);
-        print(&name("evaluate"), &[values_of(&problem, kernel)]);
+    for (name, parts) in planning_bits(&problem) {
+        print(&format!("{name} {sizes:?} of {successors}"), &[parts]);
     }
-    let radius = vec![0.05; rows.len()];
-    let kernels = KernelBox::around(shape, &rows, &radius).expect("a box of kernels");
-    let extended = Extended {
-        reward,
-        cost,
-        kernels: &kernels,
-        initial,
-    };
-    let plan = solve_extended(&extended, limit).expect("a feasible limit");
-    let scalars = [plan.value, plan.cost, plan.multiplier, plan.bound];
-    let parts = vec![
-        ("plan", numbers(&scalars)),
-        ("policy", numbers(plan.policy.data())),
-        ("flow", numbers(&plan.flow)),
-        ("occupancy", numbers(plan.occupancy.data())),
-    ];
-    print(&format!("extended {sizes:?} of {successors}"), &[parts]);
-}
-
-/// Values, occupancies, mixtures and the best policy for one signal.
-fn values_of(problem: &Problem, kernel: &Kernel) -> Bits {
-    let model = &problem.model;
-    let (shape, initial, reward) = (model.shape(), model.initial(), model.reward());
-    let policies = [
-        MarkovPolicy::uniform(shape).expect("it fits"),
-        problem.safe.clone(),
-    ];
-    let mixed = mix_policies(&policies, &[0.3, 0.7], kernel, initial).expect("two policies");
-    let mut parts = vec![("mixed", numbers(mixed.data()))];
-    for policy in [&policies[0], &policies[1], &mixed] {
-        let value = evaluate(policy, reward, kernel, initial).expect("one shape");
-        let values = state_values(policy, reward, kernel).expect("one shape");
-        let flow = occupancy(policy, kernel, initial).expect("one shape");
-        parts.push(("value", numbers(&[value])));
-        for step in 0..shape.horizon() {
-            parts.push(("values", numbers(values.step(step))));
-        }
-        parts.push(("occupancy", numbers(flow.data())));
-    }
-    let best = backward_induction(shape, reward, kernel).expect("one shape");
-    parts.push(("actions", indices(best.actions())));
-    for step in 0..shape.horizon() {
-        parts.push(("best values", numbers(best.values().step(step))));
-    }
-    parts
 }
 
 fn main() {

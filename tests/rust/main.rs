@@ -8,6 +8,7 @@ mod errors;
 mod extended;
 mod golden;
 mod instances;
+mod known_models;
 mod learning;
 mod lemmas;
 mod net;

@@ -1,5 +1,6 @@
 //! The net under every change: each engine on each instruction set must come to the same bits.
 
+use std::slice::from_ref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use optpess_core::confidence::{ConfidenceRule, CostRadius, LearningTerms};
@@ -11,6 +12,7 @@ use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, simulate};
 
 use crate::bits::{Bits, outcome_bits, record_bits};
 use crate::cases::{Problem, Visitor, terms};
+use crate::known_models::planning_bits;
 use crate::traces::golden;
 
 /// One instruction set for the whole process; the next test that forces one waits until it is over.
@@ -193,6 +195,24 @@ fn so_they_do_on_problems_too_large_for_lanes() {
     check_all(&listed, 1e-6, [100, 0], false);
     let in_full = Problem::random_with([66, 2, 3], 66, 3);
     check_all(&in_full, 1e-6, [100, 0], false);
+    check_all(&Problem::random([9, 3, 3], 5), 0.001, [60, 20], false);
+}
+
+/// Learners mostly evaluate policies without chance; here others are evaluated too.
+#[test]
+fn plans_and_values_of_known_models_have_the_same_bits_on_every_instruction_set() {
+    for states in (1..22).chain([40, 66]) {
+        let problem = Problem::random_with([states, 2, 3], states.min(9), 6);
+        let mut first = None;
+        under_each_set(|set| {
+            let found = planning_bits(&problem);
+            let expected = first.get_or_insert_with(|| found.clone());
+            for ((name, found), (_, expected)) in found.iter().zip(expected) {
+                let what = format!("{set:?}, {states} states, {name}");
+                assert_same_bits(&what, from_ref(found), from_ref(expected));
+            }
+        });
+    }
 }
 
 /// The theorem's constants, without a factor: a long time on pi0, which the fast engine does not evaluate.

@@ -80,7 +80,10 @@ fn in_use() -> u8 {
 
 #[cold]
 fn detect() -> u8 {
-    let widest = available()[available().len() - 1] as u8;
+    // No indexing: where this may panic, every loop around it keeps its state in memory for that case.
+    let widest = available()
+        .last()
+        .map_or(InstructionSet::Portable as u8, |&set| set as u8);
     // A set that was forced in the meantime stays.
     let stored = IN_USE.compare_exchange(0, widest, Ordering::Relaxed, Ordering::Relaxed);
     stored.map_or_else(|forced| forced, |_| widest)
