@@ -1,12 +1,14 @@
-"""The main job: both algorithms of the paper, at the paper's own constants, run to the end.
+"""Both algorithms of the paper, at the paper's own constants, run to the end.
 
 On the two-state instance whose optimum is known by hand, OptPess-LP plays 10^7 episodes and
-OptPess-PrimalDual 10^8, twice each. Every deployed policy is judged exactly against the true model.
-Prints what came of it and writes the curves to demo-output/curves.png. Run it with `make demo`.
+OptPess-PrimalDual 10^8, twice each. Every deployed policy is evaluated exactly on the true model.
+Prints the results and writes the curves to demo-output/curves.png. Run it with `make demo`;
+`python examples/demo.py --short` plays a thousandth of the episodes.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from pathlib import Path
 
@@ -18,8 +20,8 @@ OUTPUT = Path("demo-output")
 LIMIT, SAFE_COST = 0.6, 0.135
 
 
-def learners(model: op.CMDP) -> dict[str, op.OptPessLP | op.OptPessPrimalDual]:
-    """The two algorithms, told only what their Input lines say: nothing of the true model."""
+def learners(model: op.CMDP, shorter: int) -> dict[str, op.Learner]:
+    """The two algorithms. They are given their arguments and nothing else of the true model."""
     margin = op.SafetyMargin(cost_limit=LIMIT, safe_cost=SAFE_COST)
     always_first = np.tile([1.0, 0.0], (2, 2, 1))
     return {
@@ -27,16 +29,19 @@ def learners(model: op.CMDP) -> dict[str, op.OptPessLP | op.OptPessPrimalDual]:
             shape=model.shape,
             initial=model.initial,
             baseline=op.SafeBaseline(always_first, margin),
-            num_episodes=10**7,
+            num_episodes=10**7 // shorter,
         ),
         "OptPess-PrimalDual": op.OptPessPrimalDual(
-            shape=model.shape, initial=model.initial, margin=margin, num_episodes=10**8
+            shape=model.shape,
+            initial=model.initial,
+            margin=margin,
+            num_episodes=10**8 // shorter,
         ),
     }
 
 
 def solve_exactly(model: op.CMDP) -> None:
-    """What perfect knowledge would earn."""
+    """Prints the optimum of the known model."""
     plan = op.solve(model)
     print("The problem: two states, two actions, two steps; expected cost at most 0.6.")
     print(f"  exact optimum          {plan.value:.6f}   (by hand: 79/96 = {79 / 96:.6f})")
@@ -45,19 +50,21 @@ def solve_exactly(model: op.CMDP) -> None:
     print(f"  without the limit      {op.solve_unconstrained(model).value:.6f}")
 
 
-def expect(model: op.CMDP, name: str, learner: op.OptPessLP | op.OptPessPrimalDual) -> None:
-    """Says beforehand what will happen."""
+def expect(model: op.CMDP, name: str, learner: op.Learner) -> None:
+    """Prints what the run is expected to do."""
     forecast = op.forecast(model, learner)
     print(f"\n{name}: {learner.num_episodes:,} episodes, {learner.guarantee}")
     if forecast.leaves_baseline is not None:
         print(f"  expected to leave the baseline at episode {forecast.leaves_baseline:,}")
     if forecast.tightening_horizon is not None:
         print(f"  its tightening is small enough from episode {forecast.tightening_horizon:,} on")
-    print(f"  about {forecast.seconds:.0f} s a replicate on one core ...", flush=True)
+    if forecast.seconds is not None:
+        print(f"  about {forecast.seconds:.0f} s a replicate on one core")
+    print("  running ...", flush=True)
 
 
 def table(runs: dict[str, op.Run]) -> None:
-    """Everything that matters, beside the promise."""
+    """Prints the results of all runs beside their guarantees."""
     print(f"\n{'':<34}" + "".join(f"{name:>22}" for name in runs))
     rows = {
         "episodes": lambda run: f"{run.episodes[-1]:,}",
@@ -72,18 +79,13 @@ def table(runs: dict[str, op.Run]) -> None:
         "weak violation, at the end": lambda run: f"{run.weak_violation[:, -1].max():,.1f}",
         "strong violation": lambda run: f"{run.strong_violation[:, -1].max():,.1f}",
         "episodes on the baseline": lambda run: f"{int(run.baseline_episodes.max()):,}",
-        "promise": lambda run: type(run.guarantee).__name__,
+        "guarantee": lambda run: type(run.guarantee).__name__,
         "  with probability": lambda run: (
             f"{run.guarantee.probability:.2f}" if run.guarantee else "none"
         ),
     }
     for label, cell in rows.items():
         print(f"  {label:<32}" + "".join(f"{cell(run):>22}" for run in runs.values()))
-
-
-def mean_regret(run: op.Run) -> float:
-    """Mean regret an episode."""
-    return float(run.reward_regret[:, -1].mean() / run.episodes[-1])
 
 
 def late_regret(run: op.Run) -> float:
@@ -94,11 +96,14 @@ def late_regret(run: op.Run) -> float:
 
 
 def main() -> None:
-    """Solves, learns, judges, draws."""
+    """Solves, runs, prints, draws."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--short", action="store_true", help="a thousandth of the episodes")
+    shorter = 1000 if arguments.parse_args().short else 1
     model = op.zoo.pair()
     solve_exactly(model)
     runs = {}
-    for name, learner in learners(model).items():
+    for name, learner in learners(model, shorter).items():
         expect(model, name, learner)
         start = time.perf_counter()
         runs[name] = op.simulate(model, learner, replicates=2, seed=2021)

@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 import optpess as op
-from optpess.learners import Learner
 from theorem_constants import provenance
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,7 +29,7 @@ SEED, PILOT_SEED = 2021, 1
 PILOT_EPISODES, PILOT_REPLICATES, LEAST_FACTOR = 30_000, 3, 2.0**-12
 # The audit's checks of what a learner's proof needs of its biased values.
 CHECKS = ("CostDominance", "CostOptimism", "RewardOptimism")
-Make = Callable[[Any], Learner]
+Make = Callable[[Any], op.Learner]
 
 
 class Problem:

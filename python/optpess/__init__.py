@@ -1,7 +1,28 @@
 """Planning and safe learning in finite-horizon constrained Markov decision processes.
 
-The names below are the public interface; everything else may change.
+The names below are the public interface; everything else may change. They fall into groups:
+
+- models: ``CMDP``, ``Transitions``, ``Shape``; noise models ``Bernoulli``, ``Deterministic``,
+  ``Gaussian``, ``Uniform``, and ``Noise``, any of them; ``zoo``, named problems.
+- evaluation: ``evaluate``, ``state_values``, ``occupancy``, ``policy_from_occupancy``, ``mix_policies``,
+  ``value_difference``, ``sample``.
+- planning: ``solve``, ``solve_signals``, ``solve_unconstrained``, ``solve_least_cost``, ``frontier``,
+  ``backward_induction``, ``solve_extended``, ``extended_induction``, and what they return: ``Plan``
+  with its ``Reevaluation``, ``Endpoint``, ``Frontier``, ``ExtendedPlan``.
+- learners: ``OptPessLP`` and ``OptPessPrimalDual``; those they are compared with, ``OptCMDP``,
+  ``OptCMDPBonus``, ``OptDualCMDP``, ``OptPrimalDualCMDP``, ``OPDOP``, ``CUCRL``; the reference learners
+  ``AlwaysBaseline`` and ``UnconstrainedOptimistic``. All are a ``Learner``. They hand out
+  ``Deployment`` (with a ``Certificate``), ``Estimates`` and ``Signals``.
+- arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem`` or ``Scaled`` (either is a
+  ``ConfidenceRule``); ``SubGaussianRadius`` or ``PaperRadius`` (either is a ``CostRadius``). What
+  follows is a ``Guarantee``: ``ZeroViolation`` or ``BoundedViolation``.
+- runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, and what they return: ``Run`` with
+  ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``.
+- exceptions: ``OptPessError`` and its subclasses.
 """
+
+import inspect
+from importlib.metadata import version
 
 from optpess import zoo
 from optpess._core import (
@@ -16,7 +37,6 @@ from optpess._core import (
     state_values,
     value_difference,
 )
-from optpess.comparison import Comparison, compare
 from optpess.exceptions import (
     CertificateError,
     CheckpointError,
@@ -27,11 +47,9 @@ from optpess.exceptions import (
     ProtocolError,
     SolverError,
 )
-from optpess.extended import ExtendedPlan, solve_extended
-from optpess.learners import Deployment, OptPessLP, OptPessPrimalDual
-from optpess.model import CMDP, Shape
-from optpess.noise import Bernoulli, Deterministic, Gaussian, Uniform
-from optpess.peers import (
+from optpess.learn.base import Deployment, Estimates, Learner, Signals
+from optpess.learn.optpess import OptPessLP, OptPessPrimalDual
+from optpess.learn.peers import (
     CUCRL,
     OPDOP,
     AlwaysBaseline,
@@ -41,18 +59,11 @@ from optpess.peers import (
     OptPrimalDualCMDP,
     UnconstrainedOptimistic,
 )
-from optpess.planning import (
-    frontier,
-    solve,
-    solve_least_cost,
-    solve_signals,
-    solve_unconstrained,
-)
-from optpess.plans import Certificate, Endpoint, Frontier, Plan
-from optpess.runs import Run, load_run
-from optpess.simulation import Forecast, forecast, simulate
-from optpess.terms import (
+from optpess.learn.terms import (
     BoundedViolation,
+    ConfidenceRule,
+    CostRadius,
+    Guarantee,
     PaperRadius,
     SafeBaseline,
     SafetyMargin,
@@ -61,6 +72,17 @@ from optpess.terms import (
     Theorem,
     ZeroViolation,
 )
+from optpess.model import CMDP, Shape
+from optpess.model.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
+from optpess.plan._extended import solve_extended
+from optpess.plan.certificate import Certificate, Reevaluation
+from optpess.plan.frontier import frontier, solve_least_cost, solve_unconstrained
+from optpess.plan.result import Endpoint, ExtendedPlan, Frontier, Plan
+from optpess.plan.solve import solve, solve_signals
+from optpess.run.compare import Comparison, compare
+from optpess.run.forecast import Forecast, forecast
+from optpess.run.record import Finding, Run, Trace, load_run
+from optpess.run.simulate import simulate
 
 __all__ = [
     "CMDP",
@@ -73,16 +95,23 @@ __all__ = [
     "CertificateError",
     "CheckpointError",
     "Comparison",
+    "ConfidenceRule",
+    "CostRadius",
     "Deployment",
     "Deterministic",
     "Endpoint",
+    "Estimates",
     "ExtendedPlan",
+    "Finding",
     "Forecast",
     "Frontier",
     "Gaussian",
+    "Guarantee",
     "InfeasibleError",
     "InvalidInputError",
+    "Learner",
     "NoSafetyMarginError",
+    "Noise",
     "OptCMDP",
     "OptCMDPBonus",
     "OptDualCMDP",
@@ -93,18 +122,22 @@ __all__ = [
     "PaperRadius",
     "Plan",
     "ProtocolError",
+    "Reevaluation",
     "Run",
     "SafeBaseline",
     "SafetyMargin",
     "Scaled",
     "Shape",
+    "Signals",
     "SolverError",
     "SubGaussianRadius",
     "Theorem",
+    "Trace",
     "Transitions",
     "UnconstrainedOptimistic",
     "Uniform",
     "ZeroViolation",
+    "__version__",
     "backward_induction",
     "compare",
     "evaluate",
@@ -126,3 +159,20 @@ __all__ = [
     "value_difference",
     "zoo",
 ]
+
+__version__ = version("optpess")
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+def _show_public_place() -> None:
+    """Makes classes and functions name this package as their module, also in tracebacks and pickles."""
+    for name in __all__:
+        thing = globals()[name]
+        if (inspect.isclass(thing) or inspect.isroutine(thing)) and thing.__module__ != __name__:
+            thing.__module__ = __name__
+
+
+_show_public_place()

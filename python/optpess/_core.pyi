@@ -1,8 +1,17 @@
-from typing import Any, Self, TypeAlias, final
+from collections.abc import Callable, Sequence
+from typing import Any, NotRequired, Self, SupportsIndex, TypedDict, final, type_check_only
 
-import numpy as np
-import numpy.typing as npt
 from typing_extensions import disjoint_base
+
+from optpess.arrays import (
+    ActionArray,
+    ArrayLike,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    PolicyLike,
+    TransitionsLike,
+)
 
 __all__ = [
     "Learner",
@@ -34,119 +43,385 @@ __all__ = [
     "value_difference",
 ]
 
-_Floats: TypeAlias = npt.NDArray[np.float64]
-_Integers: TypeAlias = npt.NDArray[np.int64]
+# The dictionaries that cross the border.
+
+@type_check_only
+class DeploymentDict(TypedDict):
+    episode: int
+    policy: FloatArray
+    source: str
+    certificate: tuple[float, float, float] | None  # cost, limit, repair
+    optimistic_reward: float
+    biased_cost: float
+
+@type_check_only
+class EstimatesDict(TypedDict):
+    visits: IntArray
+    transition_counts: IntArray  # [H - 1, S, A, S]
+    transitions: FloatArray  # [H - 1, S, A, S]
+    rewards: FloatArray
+    costs: FloatArray
+    bonus: FloatArray
+
+@type_check_only
+class PlanDict(TypedDict):
+    policy: FloatArray
+    value: float
+    cost: float
+    repair: float
+    multiplier: float
+    bound: float
+    ends: list[tuple[float, FloatArray]]
+    inductions: int
+
+@type_check_only
+class ExtendedPlanDict(TypedDict):
+    policy: FloatArray
+    flow: FloatArray
+    occupancy: FloatArray
+    value: float
+    cost: float
+    multiplier: float
+    bound: float
+    inductions: int
+
+@type_check_only
+class TraceDict(TypedDict):
+    states: IntArray
+    actions: IntArray
+    rewards: FloatArray
+    costs: FloatArray
+    deployed_value: FloatArray
+    deployed_cost: FloatArray
+    on_baseline: BoolArray
+    multiplier: FloatArray
+
+@type_check_only
+class OutcomeDict(TypedDict):
+    reward_regret: FloatArray
+    signed_violation: FloatArray
+    strong_violation: FloatArray
+    multiplier: FloatArray
+    worst_violation: float
+    violating_episodes: int
+    first_violation: int | None
+    baseline_episodes: int
+    estimation_episodes: int
+    first_planned: int | None
+    least_slack: float
+    repairs: int
+    largest_repair: float
+    safe_cost: float | None
+    audit: dict[str, tuple[int, int, int | None, float]] | None
+    trace: NotRequired[TraceDict]
 
 @disjoint_base
 class Model:
     def __new__(
         cls,
-        transitions: Any,
-        rewards: Any,
-        costs: Any,
-        cost_limit: Any,
-        initial: Any,
+        transitions: TransitionsLike,
+        rewards: ArrayLike,
+        costs: ArrayLike,
+        cost_limit: ArrayLike,
+        initial: ArrayLike,
         noise: tuple[str, float],
-        horizon: int | None,
+        horizon: SupportsIndex | None,
     ) -> Self: ...
     @property
-    def sizes(self) -> tuple[int, int, int]: ...
+    def sizes(self) -> tuple[int, int, int]:
+        """(horizon, states, actions)."""
     @property
-    def num_constraints(self) -> int: ...
+    def num_constraints(self) -> int:
+        """M, the number of cost constraints."""
     @property
-    def transitions(self) -> Transitions: ...
+    def transitions(self) -> Transitions:
+        """P, sharing the model's own storage."""
     @property
-    def cost_limits(self) -> _Floats: ...
+    def cost_limits(self) -> FloatArray:
+        """tau, one limit a constraint, ``[M]``."""
     @property
-    def initial(self) -> _Floats: ...
-    def stored_rewards(self) -> _Floats: ...
-    def stored_costs(self) -> _Floats: ...
+    def initial(self) -> FloatArray:
+        """mu, ``[S]``."""
+    def stored_rewards(self) -> FloatArray:
+        """r as stored: ``[H, S, A]``, or ``[S, A]`` if stationary."""
+    def stored_costs(self) -> FloatArray:
+        """c as stored: ``[M, H, S, A]``, or ``[M, S, A]`` if stationary."""
 
 @final
 class Transitions:
-    def __new__(cls, transitions: Any) -> Self: ...
+    """Transition probabilities P_h(s'|s,a), checked and stored once, for any number of later calls.
+
+    Every function that takes ``transitions`` also takes a plain array; it is then copied and checked
+    at each call. Rows may sum to less than one (mass that leaks), never to more. The slice of the
+    last step is never used by any value: it is ignored and may hold anything.
+
+    Args:
+        transitions: array ``[H, S, A, S]``, or ``[S, A, S]`` if the same at every step.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> kernel = op.Transitions(np.full((2, 1, 2), 0.5))
+        >>> kernel
+        Transitions(states=2, actions=1, stationary, dense)
+    """
+
+    def __new__(cls, transitions: ArrayLike) -> Self: ...
     @staticmethod
     def sparse(
-        offsets: Any,
-        successors: Any,
-        probabilities: Any,
+        offsets: ArrayLike,
+        successors: ArrayLike,
+        probabilities: ArrayLike,
         *,
-        num_states: int,
-        num_actions: int,
-        horizon: int | None = None,
-    ) -> Transitions: ...
+        num_states: SupportsIndex,
+        num_actions: SupportsIndex,
+        horizon: SupportsIndex | None = None,
+    ) -> Transitions:
+        """Transitions from compressed sparse rows over (h, s, a), or over (s, a) if ``horizon`` is None.
+
+        Row i has the successor states ``successors[offsets[i]:offsets[i + 1]]``, strictly increasing,
+        with the ``probabilities`` of the same positions: the layout of SciPy's CSR matrices
+        (``indptr``, ``indices``, ``data``) of shape ``(rows, S)``.
+
+        Example:
+            >>> import optpess as op
+            >>> op.Transitions.sparse([0, 1, 3], [1, 0, 1], [1.0, 0.25, 0.75], num_states=2, num_actions=1)
+            Transitions(states=2, actions=1, stationary, sparse with 3 entries)
+        """
     @property
-    def num_states(self) -> int: ...
+    def num_states(self) -> int:
+        """|S|."""
     @property
-    def num_actions(self) -> int: ...
+    def num_actions(self) -> int:
+        """|A|."""
     @property
-    def horizon(self) -> int | None: ...
+    def horizon(self) -> int | None:
+        """The number of steps, or None if the transitions are the same at every step of any horizon."""
     @property
-    def is_sparse(self) -> bool: ...
-    def stored(self) -> list[tuple[str, npt.NDArray[Any]]]: ...
-    def to_array(self) -> _Floats: ...
+    def is_sparse(self) -> bool:
+        """Whether the rows name their successors."""
+    def stored(self) -> list[tuple[str, Any]]:
+        """The stored arrays: ``{"probabilities"}`` if dense, else ``{"offsets", "successors",
+        "probabilities"}``.
+        """
+    def to_array(self) -> FloatArray:
+        """The probabilities as a new dense array, ``[H, S, A, S]`` or ``[S, A, S]``."""
     @staticmethod
-    def _restore(arrays: list[Any], sizes: tuple[int, int, int | None]) -> Transitions: ...
+    def _restore(
+        arrays: Sequence[FloatArray | IntArray], sizes: tuple[int, int, int | None]
+    ) -> Transitions: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
 
 def error_kinds() -> list[str]: ...
 def check_noise(name: str, parameter: float) -> None: ...
-def evaluate(policy: Any, signal: Any, transitions: Any, initial: Any) -> float: ...
-def state_values(policy: Any, signal: Any, transitions: Any) -> _Floats: ...
-def occupancy(policy: Any, transitions: Any, initial: Any) -> _Floats: ...
-def policy_from_occupancy(occupancy: Any, completion: Any) -> _Floats: ...
-def mix_policies(policies: Any, weights: Any, transitions: Any, initial: Any) -> _Floats: ...
+def evaluate(
+    policy: PolicyLike, signal: ArrayLike, transitions: TransitionsLike, initial: ArrayLike
+) -> float:
+    """V_1(mu; g, P): the expected sum of a signal over an episode, exactly.
+
+    Args:
+        policy: ``[H, S, A]``, each row a distribution over actions.
+        signal: ``[H, S, A]``, or ``[S, A]`` if the same at every step; any finite numbers.
+        transitions: ``[H, S, A, S]`` or ``[S, A, S]``, sparse, or an :class:`Transitions`; rows may
+            sum to less than one. The slice of the last step is ignored.
+        initial: ``[S]``, the distribution of the first state.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> stay = np.eye(2).reshape(2, 1, 2)
+        >>> op.evaluate(np.ones((3, 2, 1)), [[1.0], [0.5]], stay, [0.5, 0.5])
+        2.25
+    """
+
+def state_values(policy: PolicyLike, signal: ArrayLike, transitions: TransitionsLike) -> FloatArray:
+    """V_h(s; g, P) for every step and state, as an array ``[H + 1, S]`` whose last row is zero.
+
+    The arguments are those of :func:`evaluate`.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> stay = np.eye(2).reshape(2, 1, 2)
+        >>> op.state_values(np.ones((2, 2, 1)), [[1.0], [0.5]], stay)
+        array([[2. , 1. ],
+               [1. , 0.5],
+               [0. , 0. ]])
+    """
+
+def occupancy(policy: PolicyLike, transitions: TransitionsLike, initial: ArrayLike) -> FloatArray:
+    """q_h(s,a): how often each (state, action) is met at each step, as an array ``[H, S, A]``.
+
+    The arguments are those of :func:`evaluate`. The sum of ``occupancy * signal`` is the value of any
+    signal.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> op.occupancy(np.ones((2, 2, 1)), np.full((2, 1, 2), 0.5), [1.0, 0.0]).tolist()
+        [[[1.0], [0.0]], [[0.5], [0.5]]]
+    """
+
+def policy_from_occupancy(occupancy: ArrayLike, completion: PolicyLike) -> FloatArray:
+    """The policy that an occupancy describes; ``completion`` (a policy) decides wherever it has no mass.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> uniform = np.full((1, 2, 2), 0.5)
+        >>> op.policy_from_occupancy([[[0.25, 0.75], [0.0, 0.0]]], uniform).tolist()
+        [[[0.25, 0.75], [0.5, 0.5]]]
+    """
+
+def mix_policies(
+    policies: Sequence[PolicyLike] | FloatArray,
+    weights: ArrayLike,
+    transitions: TransitionsLike,
+    initial: ArrayLike,
+) -> FloatArray:
+    """The Markov policy with the same start value, for every signal, as drawing one of ``policies`` with
+    the probabilities ``weights`` once for the whole episode.
+
+    Only the start value is the same, not the values from every state and step. Where no mass arrives
+    the result is the weighted average of the policies.
+
+    Args:
+        policies: a sequence of policies ``[H, S, A]``.
+        weights: one probability a policy.
+        transitions, initial: as for :func:`evaluate`.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> left, right = np.array([[[1.0, 0.0]]]), np.array([[[0.0, 1.0]]])
+        >>> op.mix_policies([left, right], [0.25, 0.75], np.ones((1, 2, 1)), [1.0]).tolist()
+        [[[0.25, 0.75]]]
+    """
+
 def value_difference(
-    policy: Any, g: Any, P: Any, g2: Any, P2: Any, initial: Any, expectation: str = "first"
-) -> float: ...
+    policy: PolicyLike,
+    g: ArrayLike,
+    P: TransitionsLike,
+    g2: ArrayLike,
+    P2: TransitionsLike,
+    initial: ArrayLike,
+    expectation: str = "first",
+) -> float:
+    """V_1(mu; g2, P2) - V_1(mu; g, P), computed by one of the two forms of the value-difference lemma.
+
+    With ``expectation="first"`` the expectation is taken under ``P`` with the values of ``(g2, P2)``;
+    with ``"second"``, under ``P2`` with the values of ``(g, P)``. Both are exact and equal the
+    difference of two calls of :func:`evaluate` up to rounding.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> policy, stay, mu = np.ones((2, 1, 1)), np.ones((1, 1, 1)), [1.0]
+        >>> op.value_difference(policy, [[0.25]], stay, [[1.0]], stay, mu, expectation="first")
+        1.5
+    """
+
 def backward_induction(
-    signal: Any, transitions: Any, *, horizon: int | None = None
-) -> tuple[_Floats, _Floats]: ...
+    signal: ArrayLike, transitions: TransitionsLike, *, horizon: SupportsIndex | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """The best policy for one signal, without any constraint: ``(policy [H, S, A], values [H + 1, S])``.
+
+    Ties go to the lowest action.
+
+    Args:
+        signal: ``[H, S, A]``; or ``[S, A]``, and then the horizon comes from the transitions or from
+            ``horizon``.
+        transitions: as for :func:`evaluate`.
+        horizon: needed only if both signal and transitions are the same at every step.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> policy, values = op.backward_induction([[0.25, 1.0]], np.ones((1, 2, 1)), horizon=2)
+        >>> policy[:, 0].tolist(), values[:, 0].tolist()
+        ([[0.0, 1.0], [0.0, 1.0]], [2.0, 1.0, 0.0])
+    """
+
 def extended_induction(
-    signal: Any, transitions: Any, radius: Any
-) -> tuple[_Floats, _Floats, _Floats]: ...
-def solve_extended(
-    reward: Any, cost: Any, transitions: Any, radius: Any, initial: Any, limit: float
-) -> dict[str, Any]: ...
+    signal: ArrayLike, transitions: ArrayLike, radius: ArrayLike
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The best policy for one signal on the best plausible kernel: ``(policy [H, S, A], rows [H - 1, S, S],
+    values [H + 1, S])``.
+
+    Plausible are the kernels whose rows are distributions with every probability within its radius. ``rows``
+    are those of the best one under the policy. Ties go to the lowest action.
+
+    Args:
+        signal: ``[H, S, A]``, any finite numbers.
+        transitions: ``[H, S, A, S]``, the middle of each box; rows need not sum to one. The last step of
+            this and of the radii is not looked at.
+        radius: ``[H, S, A, S]``, not negative. A box without a distribution is refused.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> signal = np.array([[[0.0], [0.0]], [[0.0], [1.0]]])
+        >>> even = np.full((2, 2, 1, 2), 0.5)
+        >>> policy, rows, values = op.extended_induction(signal, even, 0.5 * even)
+        >>> rows[0, 0].tolist(), values[0].tolist()
+        ([0.25, 0.75], [0.75, 0.75])
+    """
+
 def sample(
-    model: Model, policy: Any, num_episodes: int, *, seed: int = 0, replicate: int = 0
-) -> tuple[_Integers, _Integers, _Floats, _Floats]: ...
-def least_cost_and_rounding(
-    sizes: tuple[int, int, int], cost: Any, transitions: Any, initial: Any, limit: float
-) -> tuple[float, float]: ...
+    model: Model,
+    policy: PolicyLike,
+    num_episodes: SupportsIndex,
+    *,
+    seed: SupportsIndex = 0,
+    replicate: SupportsIndex = 0,
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Plays episodes of a known model with one policy.
+
+    Returns ``(states [N, H], actions [N, H], rewards [N, H], costs [N, M, H])`` as observed, noise
+    included. The same seed and replicate give the same episodes on every machine.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> model = op.CMDP.stationary(np.ones((1, 1, 1)), [[0.5]], [[1.0]], 2.0, [1.0], horizon=3)
+        >>> states, actions, rewards, costs = op.sample(model, np.ones((3, 1, 1)), 100, seed=1)
+        >>> costs.shape, float(costs.mean())
+        ((100, 1, 3), 1.0)
+    """
+
+def solve_extended(
+    reward: ArrayLike,
+    cost: ArrayLike,
+    transitions: ArrayLike,
+    radius: ArrayLike,
+    initial: ArrayLike,
+    limit: float,
+) -> ExtendedPlanDict: ...
 def solve_parametric(
     sizes: tuple[int, int, int],
-    reward: Any,
-    cost: Any,
-    transitions: Any,
-    initial: Any,
+    reward: ArrayLike,
+    cost: ArrayLike,
+    transitions: TransitionsLike,
+    initial: ArrayLike,
     limit: float,
-) -> dict[str, Any]: ...
-def frontier_vertices(model: Model, max_vertices: int) -> _Floats: ...
+) -> PlanDict: ...
+def frontier_vertices(model: Model, max_vertices: SupportsIndex) -> FloatArray: ...
 def lagrangian_plan(
-    model: Model, reward_weight: float, multipliers: Any
-) -> tuple[float, float, _Floats, npt.NDArray[np.uint32]]: ...
-def extreme_actions(model: Model, constraint: int, least_cost: bool) -> npt.NDArray[np.uint32]: ...
+    model: Model, reward_weight: float, multipliers: ArrayLike
+) -> tuple[float, float, FloatArray, ActionArray]: ...
+def extreme_actions(model: Model, constraint: SupportsIndex, least_cost: bool) -> ActionArray: ...
 
 @final
 class Learner:
     @staticmethod
     def optpess_lp(
-        initial: Any,
-        baseline: Any,
+        initial: ArrayLike,
+        baseline: PolicyLike,
         cost_limit: float,
         safe_cost: float | None,
         radius: str,
-        num_episodes: int,
+        num_episodes: SupportsIndex,
         failure_probability: float,
         factor: float | None,
     ) -> Learner: ...
-    def next_policy(self) -> dict[str, Any]: ...
-    def assess(self) -> dict[str, Any] | None: ...
-    def deploy(self, policy: Any) -> dict[str, Any]: ...
-    def observe(self, states: Any, actions: Any, rewards: Any, costs: Any) -> None: ...
-    def estimates(self) -> dict[str, Any]: ...
-    def signals(self) -> tuple[_Floats | None, _Floats]: ...
+    def next_policy(self) -> DeploymentDict: ...
+    def assess(self) -> DeploymentDict | None: ...
+    def deploy(self, policy: PolicyLike) -> DeploymentDict: ...
+    def observe(
+        self, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, costs: ArrayLike
+    ) -> None: ...
+    def estimates(self) -> EstimatesDict: ...
+    def signals(self) -> tuple[FloatArray | None, FloatArray]: ...
     def gate_forecast(self, model: Model) -> int | None: ...
     def copy(self) -> Learner: ...
     def to_bytes(self) -> bytes: ...
@@ -169,49 +444,56 @@ class Learner:
 
 def margin_learner(
     algorithm: str,
-    sizes: tuple[int, ...],
-    initial: Any,
+    sizes: tuple[int, int, int],
+    initial: ArrayLike,
     cost_limit: float,
     safe_cost: float,
-    num_episodes: int,
+    num_episodes: SupportsIndex,
     failure_probability: float,
     factor: float | None,
 ) -> Learner: ...
 def cucrl(
-    transitions: Any,
-    initial: Any,
-    baseline: Any,
+    transitions: TransitionsLike,
+    initial: ArrayLike,
+    baseline: PolicyLike,
     cost_limit: float,
     safe_cost: float,
-    num_episodes: int,
+    num_episodes: SupportsIndex,
     failure_probability: float,
     factor: float | None,
 ) -> Learner: ...
 def always_baseline(
-    initial: Any,
-    baseline: Any,
+    initial: ArrayLike,
+    baseline: PolicyLike,
     cost_limit: float,
     safe_cost: float | None,
     radius: str,
-    num_episodes: int,
+    num_episodes: SupportsIndex,
 ) -> Learner: ...
 def check_margin(cost_limit: float, safe_cost: float) -> None: ...
 def simulate_learner(
     model: Model,
     learner: Learner,
     optimal_value: float,
-    replicates: Any,
-    seed: int,
-    threads: int,
-    episodes: int,
+    replicates: Sequence[int],
+    seed: SupportsIndex,
+    threads: SupportsIndex,
+    episodes: SupportsIndex,
     trace: bool,
     audit: bool,
-    progress: Any,
-) -> list[dict[str, Any]]: ...
-def recorded_episodes(episodes: int) -> list[int]: ...
+    progress: Callable[[int], object] | None,
+) -> list[OutcomeDict]: ...
+def recorded_episodes(episodes: SupportsIndex) -> list[int]: ...
 def tightening_horizon(
     sizes: tuple[int, int, int],
     cost_limit: float,
     safe_cost: float,
     failure_probability: float,
 ) -> int | None: ...
+def least_cost_and_rounding(
+    sizes: tuple[int, int, int],
+    cost: ArrayLike,
+    transitions: TransitionsLike,
+    initial: ArrayLike,
+    limit: float,
+) -> tuple[float, float]: ...

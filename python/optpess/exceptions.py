@@ -1,9 +1,4 @@
-"""Every exception optpess raises on purpose.
-
-The compiled core imports these classes; it has none of its own.
-"""
-
-from __future__ import annotations
+"""The exceptions of this package. The compiled core raises them too; it declares none of its own."""
 
 __all__ = [
     "CertificateError",
@@ -18,9 +13,9 @@ __all__ = [
 
 
 class OptPessError(Exception):
-    """The common ancestor.
+    """The base class of all exceptions of this package.
 
-    ``kind`` names the cause, one of a fixed list; None if there is no finer cause than the class.
+    ``kind`` names the cause, one of a fixed list; None if the class says it all.
     """
 
     kind: str | None = None
@@ -51,11 +46,13 @@ class SolverError(OptPessError, ArithmeticError):
 
 
 class CertificateError(OptPessError):
-    """Re-evaluating a policy contradicts the planner; the policy is not handed on."""
+    """Re-evaluating a policy contradicts the planner, or its cost is above the limit; the policy is
+    not handed out.
+    """
 
 
 class ProtocolError(OptPessError, RuntimeError):
-    """A learner's verbs were called out of turn, or past the last episode."""
+    """``next_policy`` and ``observe`` did not alternate, or were called after the last episode."""
 
 
 class CheckpointError(OptPessError):

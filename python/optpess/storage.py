@@ -1,10 +1,8 @@
-"""Arrays in ``.npz`` files, read without trusting them.
+"""Writes arrays to ``.npz`` files and reads them back with checks.
 
-No pickle, no member that is larger than the file it came in, no name or element type that was not
-expected.
+A file is refused if it contains pickled objects, a member that claims to be larger than the file, or a
+name or element type that was not expected.
 """
-
-from __future__ import annotations
 
 import errno
 import os
@@ -19,14 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from optpess.arrays import StoredArrays
 from optpess.exceptions import InvalidInputError
 
 __all__ = ["Fields", "load_arrays", "save_arrays"]
 
-Arrays = dict[str, npt.NDArray[Any]]
-
-# What zipfile and NumPy raise on bytes that make no sense; an OSError is about the file system and
-# passes, with the one exception below.
+# What zipfile and NumPy raise for malformed bytes. An OSError is about the file system and is not
+# converted, with the one exception below.
 _UNREADABLE = (
     zipfile.BadZipFile,
     tokenize.TokenError,
@@ -45,7 +42,9 @@ _UNREADABLE = (
 
 @dataclass(frozen=True)
 class Fields:
-    """What a file must contain: names and kinds of elements ("f", "i", "U": NumPy's dtype.kind)."""
+    """The arrays a file must contain: their names and kinds of elements ("f", "i", "U": NumPy's
+    dtype.kind).
+    """
 
     format: str
     required: dict[str, str]
@@ -56,11 +55,11 @@ class Fields:
         return {"format": "U"} | self.required | self.optional
 
 
-def save_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
-    """Writes the arrays beside the target and moves them there.
+def save_arrays(path: str | PathLike[str], arrays: StoredArrays) -> None:
+    """Writes the arrays to a temporary file beside the target, then renames it.
 
-    A failure half-way leaves what was there before. Uncompressed: the size on disk then bounds what
-    reading it can allocate.
+    If writing fails, the old file stays as it was. Members are not compressed, so that the size of the
+    file bounds the memory that reading it takes.
     """
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
@@ -73,7 +72,7 @@ def save_arrays(path: str | PathLike[str], arrays: Arrays) -> None:
         raise
 
 
-def load_arrays(path: str | PathLike[str], fields: Fields) -> Arrays:
+def load_arrays(path: str | PathLike[str], fields: Fields) -> StoredArrays:
     """Reads exactly the arrays that ``fields`` describes."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -125,8 +124,8 @@ def _read(path: str | PathLike[str], archive: zipfile.ZipFile, name: str) -> npt
                 else np.lib.format.read_array_header_2_0
             )
             shape, _, dtype = read_header(stream)
-            # Python's integers do not overflow, so a header that lies about its size is found out
-            # before anything of that size is allocated.
+            # Python's integers do not overflow, so a header with a false size is refused before
+            # anything of that size is allocated.
             claimed = dtype.itemsize
             for length in shape:
                 claimed *= length

@@ -1,8 +1,11 @@
-"""Every example in the documentation runs: docstrings of public names, README and docs."""
+"""Every example runs: docstrings of public names, README, docs, and the scripts of `examples`."""
 
 import doctest
 import inspect
+import os
 import re
+import subprocess
+import sys
 import types
 from pathlib import Path
 
@@ -11,6 +14,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
+ARGUMENTS = {"demo.py": ["--short"]}
+LONGEST = 60  # seconds a script may take
 # Plain fields are described by the docstring of their class.
 MEMBERS = (
     property,
@@ -71,3 +77,22 @@ def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
     for block in BLOCK.finditer(text):
         before = text.count("\n", 0, block.start(1))  # so that a traceback names the page's line
         exec(compile("\n" * before + block.group(1), str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
+def test_a_script_runs_to_its_end(script, tmp_path):
+    command = [sys.executable, str(script), *ARGUMENTS.get(script.name, [])]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONSAFEPATH": "1"},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_the_scripts_are_found():
+    assert {"by_hand.py", "demo.py"} <= {script.name for script in SCRIPTS}

@@ -1,8 +1,11 @@
 """What is expected of a run before it is run, against what happens."""
 
+from itertools import count
+
 import numpy as np
 import optpess as op
 import pytest
+from optpess.run import forecast as forecasting
 
 from learning import cases
 
@@ -17,7 +20,7 @@ def test_the_baseline_is_left_when_it_was_forecast_within_a_tenth():
     assert 0 < forecast.leaves_baseline < episodes
     np.testing.assert_allclose(run.first_planned, forecast.leaves_baseline, rtol=0.1)
     assert forecast.tightening_horizon is None
-    assert 0 < forecast.seconds < 3600
+    assert forecast.seconds is None  # the time of its plans is not known yet
 
 
 def test_a_run_that_cannot_leave_the_baseline_says_so_beforehand():
@@ -51,7 +54,31 @@ def test_the_forecast_of_primal_dual_is_its_tightening_horizon():
     forecast = op.forecast(PAIR, cases.primal_dual(PAIR, 10_000))
     assert forecast.leaves_baseline is None
     assert forecast.tightening_horizon > 100_000
-    assert forecast.seconds > 0
+
+
+def test_the_time_is_that_of_a_burst_times_the_episodes_that_are_left(monkeypatch):
+    seconds = count()
+    monkeypatch.setattr(forecasting.time, "perf_counter", lambda: float(next(seconds)))
+    learner = cases.primal_dual(PAIR, 10_000)
+    assert op.forecast(PAIR, learner).seconds == 10_000 / 256  # a second for the first 256
+    trace = cases.run_of(PAIR, learner, trace=True, episodes=9900).traces[0]
+    assert op.forecast(PAIR, cases.fed(learner, trace, 9900)).seconds == 1.0
+
+
+def test_a_learner_past_its_gate_is_timed_while_it_plans():
+    learner = cases.optpess_lp(PAIR, 2000, confidence=op.Scaled(0.01))
+    leaves = op.forecast(PAIR, learner).leaves_baseline
+    trace = cases.run_of(PAIR, learner, trace=True).traces[0]
+    later = cases.fed(learner, trace, 2 * leaves + 1)
+    assert later.next_policy().source == "PessimisticSet"
+    later.observe(*cases.episode(trace, 0))
+    assert op.forecast(PAIR, later).seconds > 0.0
+
+
+def test_nothing_is_left_to_time_at_the_end():
+    learner = cases.primal_dual(PAIR, 5)
+    trace = cases.run_of(PAIR, learner, trace=True).traces[0]
+    assert op.forecast(PAIR, cases.fed(learner, trace, 5)).seconds == 0.0
 
 
 def test_an_estimated_safe_cost_is_not_forecast_and_not_warned_about():

@@ -48,7 +48,6 @@ def test_optpess_lp_leaves_the_baseline_and_violates_nothing(zero):
     assert zero.guarantee == op.ZeroViolation(0.95)
     assert (zero.first_planned > 0).all()
     assert (zero.baseline_episodes < EPISODES).all()
-    assert (zero.violating_episodes > 0).sum() <= ALLOWED
     # The bound is far from tight here: not one episode violates, whatever delta would allow.
     assert not zero.violating_episodes.any()
     assert not zero.strong_violation.any()

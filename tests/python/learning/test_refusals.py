@@ -154,7 +154,7 @@ def test_a_plan_that_was_interrupted_can_be_asked_for_again(monkeypatch):
     learner.next_policy()
     learner.observe(**SOUND)
     with monkeypatch.context() as patch:
-        patch.setattr(op.OptPessLP, "_planned_by_highs", _interrupt)
+        patch.setattr(learner._highs, "plan", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             learner.next_policy()
     assert learner.next_policy().source == "PessimisticSet"

@@ -4,7 +4,7 @@ import numpy as np
 import optpess as op
 import pytest
 from optpess import zoo
-from optpess.highs import OccupancyLP
+from optpess.plan._linear_program import OccupancyLP
 
 from planning.instances import draw_instance
 

@@ -4,6 +4,7 @@ import numpy as np
 import optpess as op
 import pytest
 from optpess import zoo
+from scipy import sparse
 
 # name: V*, multiplier at the limit, best without the limit, V(pi0); as many digits as are published.
 ANSWERS = {
@@ -64,3 +65,14 @@ def test_the_baseline_of_pair_always_takes_the_first_action():
     )
     assert (value, cost) == pytest.approx((0.27, 0.135), abs=1e-15)
     assert op.solve_least_cost(model).value == pytest.approx(0.27, abs=1e-15)
+
+
+@pytest.mark.parametrize("engine", ["parametric", "highs"])
+def test_signals_may_come_with_rows_compressed_by_scipy(engine):
+    # They were once refused, although every other function takes them.
+    model = zoo.pair()
+    once = sparse.csr_matrix(model.transitions.to_array().reshape(-1, 2))
+    for rows in (once, sparse.vstack([once] * 2, format="csr")):
+        plan = op.solve_signals(model.rewards, model.costs, rows, model.initial, 0.6, engine)
+        assert plan.value == pytest.approx(79 / 96, abs=1e-12)
+        assert plan.occupancy.sum() == pytest.approx(2.0, abs=1e-12)

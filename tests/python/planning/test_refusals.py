@@ -5,6 +5,7 @@ import optpess as op
 import pytest
 from hypothesis import given, settings
 from optpess import zoo
+from scipy import sparse
 from support import healthy
 
 from planning import linear_program
@@ -82,6 +83,46 @@ def test_signals_that_are_not_finite_are_refused(engine, which):
         op.solve_signals(
             signals["reward"], signals["costs"], model.transitions, model.initial, 0.6, engine
         )
+
+
+@pytest.mark.parametrize("engine", ["parametric", "highs"])
+def test_signals_that_are_no_numbers_are_refused(engine):
+    model = zoo.pair()
+    for which in ("reward", "costs"):
+        signals = {"reward": model.rewards, "costs": model.costs}
+        for spoilt in (signals[which].astype(complex), np.ma.array(signals[which], mask=False)):
+            given = signals | {which: spoilt}
+            with pytest.raises(op.InvalidInputError, match=r"^(reward|costs?) holds elements of type"):
+                op.solve_signals(
+                    given["reward"], given["costs"], model.transitions, model.initial, 0.6, engine
+                )
+    with pytest.raises(op.InvalidInputError, match="reward cannot be made an array"):
+        op.solve_signals([[1.0], [1.0, 2.0]], model.costs, model.transitions, model.initial, 0.6, engine)
+
+
+@pytest.mark.parametrize("engine", ["parametric", "highs"])
+def test_a_start_that_is_no_distribution_over_the_states_is_refused(engine):
+    # With HiGHS, these once ended in an error of NumPy, or in a plan.
+    model = zoo.pair()
+    signals = (model.rewards, model.costs, model.transitions)
+    centre = np.stack([model.transitions.to_array()] * 2)
+    extended = (model.rewards, model.costs[0], centre, 0.1 + 0 * centre)
+    for spoilt, kind in (
+        (0.5, "WrongRank"),
+        ([1.0], "ShapeMismatch"),
+        ([0.5, 0.25], "NotADistribution"),
+    ):
+        with healthy.refused(kind, "initial"):
+            op.solve_signals(*signals, spoilt, 0.6, engine)
+        with healthy.refused(kind, "initial"):
+            op.solve_extended(*extended, spoilt, 0.6, engine)
+
+
+def test_compressed_columns_are_refused():
+    model = zoo.pair()
+    columns = sparse.csc_matrix(model.transitions.to_array().reshape(-1, 2))
+    with healthy.refused("UnsupportedType", "csc"):
+        op.solve_signals(model.rewards, model.costs, columns, model.initial, 0.6)
 
 
 def test_signals_of_different_shapes_are_refused():

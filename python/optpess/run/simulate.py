@@ -1,31 +1,32 @@
-"""Learners against a known model: the compiled loop, the judge, and what to expect of a run."""
-
-from __future__ import annotations
+"""Runs replicates of a learner against a known model, in compiled code."""
 
 import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optpess import _core
+from optpess.arrays import FloatArray, IntArray
 from optpess.exceptions import InvalidInputError
-from optpess.learners import Learner, OptPessLP, OptPessPrimalDual
+from optpess.learn.base import Learner
+from optpess.learn.optpess import OptPessLP
 from optpess.model import CMDP
-from optpess.planning import solve
-from optpess.runs import Finding, Run, Trace
-from optpess.terms import SafeBaseline, SafetyMargin, Scaled
+from optpess.plan.solve import solve
+from optpess.run.record import Finding, Run, Trace
 
-__all__ = ["Forecast", "forecast", "simulate"]
+if TYPE_CHECKING:
+    from optpess._core import OutcomeDict
 
-# Traces keep everything; more than this many episodes in all would be a surprise.
+__all__ = ["simulate"]
+
+# The longest trace, over all replicates: longer ones would fill the memory.
 _MAX_TRACED = 10_000_000
-# Each replicate keeps a few hundred record points; a million of them take some gigabytes.
+# A replicate has a few hundred record points, so this many take some gigabytes.
 _MAX_REPLICATES = 1_000_000
 
 
@@ -41,22 +42,22 @@ def simulate(
     trace: bool = False,
     audit: bool = False,
 ) -> Run:
-    """Runs replicates of a learner against a model, in compiled code, and judges them exactly.
+    """Runs replicates of a learner against a model, and evaluates every deployed policy exactly.
 
-    Each replicate starts from a copy of the learner, which is left untouched. The model is used to
-    sample and to judge; the learner never sees it. The same seed gives the same record, bit for bit,
-    whatever the number of threads and whichever other replicates are run beside it.
+    Each replicate starts from a copy of the learner, which does not change. The model is used to draw
+    episodes and to evaluate policies; the learner never sees it. The same seed gives the same record,
+    bit for bit, for any number of threads and any choice of other replicates.
 
     Args:
         model: the true model, with one constraint and the learner's limit.
         learner: the learner to copy.
-        replicates: how many, or which ones (their numbers).
-        seed: of the random numbers.
-        threads: as many as there are cores if None.
-        episodes: how many to play; all that the learner has left if None.
+        replicates: how many replicates, or their numbers.
+        seed: the seed of the random numbers.
+        threads: how many threads; None for one per core.
+        episodes: how many episodes to play; None for all that the learner has left.
         progress: whether to show a progress bar on a terminal once the run takes two seconds.
-        trace: whether to keep everything that was seen.
-        audit: whether to check the paper's events and lemmas against the truth at every episode.
+        trace: whether to keep everything that happened.
+        audit: whether to check the paper's events and lemmas against the true model in every episode.
 
     Example:
         >>> import optpess as op
@@ -83,7 +84,7 @@ def simulate(
             f"a trace of {count} episodes x {len(numbers)} replicates is too long; "
             f"at most {_MAX_TRACED} episodes in all can be traced"
         )
-    _warn_if_stuck(model, learner, count)
+    _warn_if_gate_stays_shut(model, learner, count)
     optimum = solve(model).value
     bar = _ProgressBar(count * len(numbers)) if progress and sys.stderr.isatty() else None
     try:
@@ -103,80 +104,11 @@ def simulate(
         if bar is not None:
             bar.close()
     facts = {"seed": int(seed), "episodes": count, "model": repr(model), "noise": repr(model.noise)}
-    return _collected(learner, outcomes, numbers, count, optimum, facts)
+    return _to_run(learner, outcomes, numbers, count, optimum, facts)
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What to expect of a run, before it is run."""
-
-    leaves_baseline: int | None
-    """The episode (from 0) at which OptPess-LP is expected to leave the baseline; None if it does not
-    within K episodes, or for other algorithms."""
-    tightening_horizon: int | None
-    """C'': the first episode number from which the tightening of OptPess-PrimalDual is at most half
-    the margin; None for other algorithms."""
-    seconds: float
-    """The predicted time of one replicate on one core of this machine."""
-
-
-def forecast(model: CMDP, learner: Learner) -> Forecast:
-    """Predicts, from expected counts and a short timing, what a run will come to.
-
-    Example:
-        >>> import numpy as np, optpess as op
-        >>> model = op.zoo.pair()
-        >>> always_first = np.tile([1.0, 0.0], (2, 2, 1))
-        >>> margin = op.SafetyMargin(cost_limit=0.6, safe_cost=0.135)
-        >>> learner = op.OptPessLP(shape=model.shape, initial=model.initial, num_episodes=10_000_000,
-        ...                        baseline=op.SafeBaseline(always_first, margin))
-        >>> 10_000 < op.forecast(model, learner).leaves_baseline < 1_000_000
-        True
-    """
-    leaves = learner._inner.gate_forecast(model)
-    horizon = None
-    if isinstance(learner, OptPessPrimalDual):
-        margin = (learner.cost_limit, learner.parameters["safe_cost"])
-        delta = learner.parameters["failure_probability"]
-        horizon = _core.tightening_horizon(learner.shape, *margin, delta)
-    return Forecast(leaves, horizon, _predicted_seconds(model, learner, leaves))
-
-
-def _predicted_seconds(model: CMDP, learner: Learner, leaves: int | None) -> float:
-    total = learner.num_episodes
-    if not isinstance(learner, OptPessLP):
-        return total * _seconds_per_episode(model, learner)
-    on_baseline = total if leaves is None else leaves
-    seconds = on_baseline * _seconds_per_episode(model, learner)
-    if on_baseline < total:
-        # A learner with next to no bonus passes its gate at once and plans every episode.
-        margin = SafetyMargin(learner.cost_limit, float(learner.safe_cost or 0.0))
-        planning = OptPessLP(
-            shape=learner.shape,
-            initial=learner._initial,
-            baseline=SafeBaseline(learner._baseline, margin),
-            num_episodes=total,
-            confidence=Scaled(1e-9),
-        )
-        seconds += (total - on_baseline) * _seconds_per_episode(model, planning)
-    return seconds
-
-
-def _seconds_per_episode(model: CMDP, learner: Learner) -> float:
-    """Times longer and longer bursts until one takes a twentieth of a second."""
-    left = learner.num_episodes - learner.episodes_observed
-    burst = min(256, left)
-    while True:
-        start = time.perf_counter()
-        _core.simulate_learner(model, learner._inner, 0.0, [0], 0, 1, burst, False, False, None)
-        elapsed = time.perf_counter() - start
-        if elapsed > 0.05 or burst == left:
-            return elapsed / burst
-        burst = min(4 * burst, left)
-
-
-def _warn_if_stuck(model: CMDP, learner: Learner, episodes: int) -> None:
-    """A straight line of regret looks like a fault; say beforehand why it will be one."""
+def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> None:
+    """Warns if the run is expected to play only the baseline: regret then grows linearly to the end."""
     if not isinstance(learner, OptPessLP) or learner.safe_cost is None or episodes < 1:
         return
     leaves = learner._inner.gate_forecast(model)
@@ -189,22 +121,29 @@ def _warn_if_stuck(model: CMDP, learner: Learner, episodes: int) -> None:
         )
 
 
-def _collected(
+def _to_run(
     learner: Learner,
-    outcomes: list[dict[str, Any]],
+    outcomes: "list[OutcomeDict]",
     numbers: list[int],
     episodes: int,
     optimum: float,
     facts: dict[str, Any],
 ) -> Run:
-    def stacked(name: str) -> Any:
-        return np.array([outcome[name] for outcome in outcomes], dtype=np.float64)
+    """The outcomes of all replicates as one record."""
+    found: list[Any] = list(outcomes)
 
-    def counted(name: str) -> Any:
-        values = [outcome[name] for outcome in outcomes]
+    def stacked(name: str) -> FloatArray:
+        return np.array([outcome[name] for outcome in found], dtype=np.float64)
+
+    def counted(name: str) -> IntArray:
+        values = [outcome[name] for outcome in found]
         return np.array([-1 if value is None else value for value in values], dtype=np.int64)
 
-    audits = [outcome["audit"] for outcome in outcomes]
+    audits = [
+        {name: Finding(*row) for name, row in outcome["audit"].items()}
+        for outcome in outcomes
+        if outcome["audit"] is not None
+    ]
     traces = [Trace(**outcome["trace"]) for outcome in outcomes if "trace" in outcome]
     return Run(
         episodes=np.array(_core.recorded_episodes(episodes), dtype=np.int64),
@@ -226,9 +165,7 @@ def _collected(
         optimal_value=optimum,
         guarantee=learner.guarantee,
         parameters=learner.parameters | facts,
-        audits=None
-        if audits[0] is None
-        else tuple({name: Finding(*row) for name, row in audit.items()} for audit in audits),
+        audits=tuple(audits) or None,
         traces=tuple(traces) or None,
     )
 
@@ -253,7 +190,7 @@ class _ProgressBar:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Wipes the line."""
+        """Clears the line."""
         if self._shown:
             sys.stderr.write("\r" + " " * 79 + "\r")
             sys.stderr.flush()

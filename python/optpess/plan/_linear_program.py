@@ -1,4 +1,4 @@
-"""The occupancy linear program through HiGHS: the second planning engine, and the referee of the first.
+"""The occupancy linear program, solved by HiGHS.
 
 Over occupancies q[h, s, a] >= 0, maximise <q, r> subject to the flow constraints
 
@@ -7,35 +7,29 @@ Over occupancies q[h, s, a] >= 0, maximise <q, r> subject to the flow constraint
 and <q, c_m> <= tau_m for every constraint m. Rewards and costs may have any sign and size: both are
 scaled to unit size for the solver and its answers are scaled back.
 
-HiGHS drops matrix entries below 1e-12 (below 1e-9 unless told), accepts NaN without a word and has known
-faults when started from an earlier basis; so numbers are checked before, the answer is re-evaluated
-after, and an answer that fails is computed again from scratch.
+HiGHS drops matrix entries below 1e-12 (below 1e-9 by default), accepts NaN without an error and has
+known faults when it starts from an earlier basis. So callers check the numbers before, evaluate the
+answer after, and solve again from scratch if the answer fails.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from optpess import _core
-from optpess.exceptions import InvalidInputError, SolverError
+from optpess.arrays import FloatArray, IndexArray, IntArray
+from optpess.exceptions import SolverError
+from optpess.model import Transitions
 
 __all__ = [
     "LinearProgram",
     "Matrix",
     "OccupancyLP",
     "OccupancySolution",
-    "check_finite",
     "flow_bounds",
+    "largest_entry",
     "new_solver",
-    "size_of",
 ]
-
-FloatArray = npt.NDArray[np.float64]
-IndexArray = npt.NDArray[np.int32]
 
 # The tightest tolerance HiGHS accepts, and the least size of a matrix entry that it can be told to keep.
 _TOLERANCE = 1e-10
@@ -68,7 +62,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Optimum:
-    """What a linear program came to."""
+    """The solution of a linear program."""
 
     columns: FloatArray
     row_duals: FloatArray
@@ -76,7 +70,7 @@ class Optimum:
 
 
 class LinearProgram:
-    """Programs of one shape, solved again and again: each starts from the basis of the one before."""
+    """Linear programs of one shape, solved one after the other, each from the basis of the last."""
 
     def __init__(self) -> None:
         self._highspy, self._solver = new_solver()
@@ -107,7 +101,8 @@ class LinearProgram:
         self._solver.run()
         status = self._solver.getModelStatus()
         if status not in (statuses.kOptimal, *infeasible, statuses.kTimeLimit):
-            # Presolve trips over coefficients of very different sizes; the simplex method may not.
+            # Presolve may fail on coefficients of very different sizes where the simplex method does
+            # not.
             status = self._run_without_presolve()
         if status in infeasible:
             self._basis = None
@@ -157,7 +152,7 @@ class LinearProgram:
 
 @dataclass(frozen=True)
 class OccupancySolution:
-    """An optimal occupancy, or None if the constraints cannot be met."""
+    """An optimal occupancy and the multipliers of the limits."""
 
     occupancy: FloatArray  # [H, S, A]
     multipliers: FloatArray  # [M], not negative
@@ -178,7 +173,7 @@ class OccupancyLP:
 
     def solve(
         self,
-        transitions: _core.Transitions,
+        transitions: Transitions,
         reward: FloatArray,
         costs: FloatArray,
         limits: FloatArray,
@@ -186,12 +181,11 @@ class OccupancyLP:
         *,
         time_limit: float | None = None,
     ) -> OccupancySolution | None:
-        """Solves for reward ``[H, S, A]``, costs ``[M, H, S, A]`` and limits ``[M]``; None if no
-        policy meets the limits.
+        """Solves for reward ``[H, S, A]``, costs ``[M, H, S, A]`` and limits ``[M]``, all finite; None
+        if no policy meets the limits.
         """
-        check_finite(reward=reward, costs=costs, cost_limit=limits)
-        reward_scale = size_of(reward)
-        cost_scales = np.array([size_of(cost) for cost in costs])
+        reward_scale = largest_entry(reward)
+        cost_scales = np.array([largest_entry(cost) for cost in costs])
         unit_costs = (costs / cost_scales[:, None, None, None]).reshape(self._num_constraints, -1)
         flows = flow_bounds(self._shape, initial)
         unlimited = np.full(self._num_constraints, -self._program.infinity)
@@ -211,26 +205,19 @@ class OccupancyLP:
         )
 
 
-def check_finite(**arrays: FloatArray | float) -> None:
-    """Refuses what HiGHS would accept without a word."""
-    for name, array in arrays.items():
-        if not np.isfinite(array).all():
-            raise InvalidInputError(f"{name} has entries that are not finite; HiGHS needs finite ones")
-
-
 def flow_bounds(shape: tuple[int, int, int], initial: FloatArray) -> FloatArray:
-    """What enters each (h, s) from outside: mu at the first step, nothing later."""
+    """The right-hand sides of the flow constraints: mu at the first step, 0 later."""
     flows = np.zeros(shape[0] * shape[1])
     flows[: shape[1]] = initial
     return flows
 
 
-def size_of(array: FloatArray) -> float:
+def largest_entry(array: FloatArray) -> float:
     """The largest absolute value, or 1 for a table of zeros."""
     return float(np.abs(array).max()) or 1.0
 
 
-def _matrix(transitions: _core.Transitions, shape: tuple[int, int, int], costs: FloatArray) -> Matrix:
+def _matrix(transitions: Transitions, shape: tuple[int, int, int], costs: FloatArray) -> Matrix:
     """The matrix by columns (h, s, a): +1 in the flow row of (h, s), -P_h(s'|s,a) in those of
     (h + 1, s'), and the costs in the last rows.
     """
@@ -259,8 +246,8 @@ def _matrix(transitions: _core.Transitions, shape: tuple[int, int, int], costs: 
 
 
 def _rows(
-    transitions: _core.Transitions, shape: tuple[int, int, int]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]:
+    transitions: Transitions, shape: tuple[int, int, int]
+) -> tuple[IntArray, IntArray, FloatArray]:
     """Successors of every (h, s, a) but those of the last step: how many each has, which, and with
     what probability.
     """

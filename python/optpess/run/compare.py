@@ -1,6 +1,4 @@
-"""Several learners on one problem, in one table."""
-
-from __future__ import annotations
+"""Runs several learners on one model and puts the results into one table."""
 
 import time
 from collections.abc import Mapping
@@ -10,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optpess.exceptions import InvalidInputError
-from optpess.learners import Learner
+from optpess.learn.base import Learner
 from optpess.model import CMDP
-from optpess.runs import Run
-from optpess.simulation import simulate
+from optpess.run.record import Run
+from optpess.run.simulate import simulate
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,20 +39,21 @@ class Comparison:
     """Runs of several learners on the same model with the same seed."""
 
     runs: dict[str, Run]
-    """One run a learner, by name."""
+    """The run of each learner, by name."""
     seconds: dict[str, float]
     """Processor time of each run, on one thread, all replicates together."""
 
     @property
     def table(self) -> list[dict[str, Any]]:
-        """One row a learner, at the last episode.
+        """One row for each learner, at the last episode.
 
-        The rule of ``confidence``, as given; means over replicates of ``regret``, ``weak_violation``,
-        ``strong_violation`` and ``violating_episodes``; the largest ``worst_violation`` of any
-        replicate; ``microseconds`` of processor time an episode; the ``guarantee``, or None; and
-        exponents: median, least and largest over replicates of the slope of the logarithm against
-        log(episodes) over the last decade, of the regret (``growth_exponent``) and of both violations
-        (``weak_exponent``, ``strong_exponent``), NaN where some replicate's curve is not positive.
+        ``learner`` is its name, ``confidence`` its confidence rule. ``regret``, ``weak_violation``,
+        ``strong_violation`` and ``violating_episodes`` are means over replicates; ``worst_violation``
+        is the largest of any replicate. ``microseconds`` is the processor time of an episode,
+        ``guarantee`` that of the learner or None. ``growth_exponent`` (of the regret),
+        ``weak_exponent`` and ``strong_exponent`` (of the violations) are :meth:`Run.growth_exponent`
+        over the last decade: median, least and largest over replicates, NaN if the curve of a replicate
+        is not positive.
         """
         return [self._row(name, run) for name, run in self.runs.items()]
 
@@ -76,7 +75,7 @@ class Comparison:
         }
 
     def to_markdown(self) -> str:
-        """The table, for a document."""
+        """The table in Markdown."""
         lines = [
             "| " + " | ".join(_COLUMNS.values()) + " |",
             "| " + " | ".join("---" for _ in _COLUMNS) + " |",
@@ -86,9 +85,9 @@ class Comparison:
             lines.append("| " + " | ".join(cells) + " |")
         return "\n".join(lines)
 
-    def plot(self) -> Figure:
-        """Regret, violations and multipliers over each other, as a matplotlib figure."""
-        from optpess.plot import plot_runs
+    def plot(self) -> "Figure":
+        """Regret, violations and multipliers of all runs in the same panels, as a matplotlib figure."""
+        from optpess.plot import plot_runs  # lazy: plot
 
         return plot_runs(self.runs)
 
@@ -106,13 +105,13 @@ def compare(
 ) -> Comparison:
     """Runs every learner on the model, one after the other, with the same seed.
 
-    Each runs for the episodes it has left, on one thread, so that times can be compared.
+    Each plays all the episodes it has left, on one thread, so that times can be compared.
 
     Args:
         model: the true model, with one constraint and the learners' limit.
-        learners: by the name that is to stand in the table; they are copied, not changed.
-        replicates: how many for each learner.
-        seed: of the random numbers, the same for all.
+        learners: by their names in the table. They are copied, not changed.
+        replicates: how many replicates of each learner.
+        seed: the seed of the random numbers, the same for all.
         progress: whether to show progress bars on a terminal.
 
     Example:

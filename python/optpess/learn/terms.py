@@ -1,12 +1,10 @@
-"""What a learner is told beside the shape, and what it may promise in return."""
-
-from __future__ import annotations
+"""Arguments of learners (margins, baselines, confidence rules) and the guarantees that follow."""
 
 from dataclasses import dataclass
-
-import numpy.typing as npt
+from typing import Self, TypeAlias
 
 from optpess import _core
+from optpess.arrays import PolicyLike
 from optpess.exceptions import InvalidInputError
 
 __all__ = [
@@ -34,7 +32,7 @@ class Theorem:
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """The theorem's bonus times a factor. Voids the guarantee."""
+    """The theorem's bonus, multiplied by a factor. Voids the guarantee."""
 
     factor: float
 
@@ -44,7 +42,7 @@ class Scaled:
 
 @dataclass(frozen=True, slots=True)
 class SubGaussianRadius:
-    """A radius for the mean cost of the baseline that is valid for the paper's noise."""
+    """A confidence radius for the mean cost of the baseline, valid for the paper's noise."""
 
     def _name(self) -> str:
         return "sub-gaussian"
@@ -52,7 +50,7 @@ class SubGaussianRadius:
 
 @dataclass(frozen=True, slots=True)
 class PaperRadius:
-    """The radius printed in the paper's Appendix E. It under-covers: no guarantee."""
+    """The radius printed in the paper's Appendix E. It is too small and voids the guarantee."""
 
     def _name(self) -> str:
         return "paper"
@@ -76,9 +74,9 @@ class BoundedViolation:
     probability: float
 
 
-ConfidenceRule = Theorem | Scaled
-CostRadius = SubGaussianRadius | PaperRadius
-Guarantee = ZeroViolation | BoundedViolation
+ConfidenceRule: TypeAlias = Theorem | Scaled
+CostRadius: TypeAlias = SubGaussianRadius | PaperRadius
+Guarantee: TypeAlias = ZeroViolation | BoundedViolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +105,13 @@ class SafetyMargin:
 class SafeBaseline:
     """A policy ``[H, S, A]`` that is known to cost at most the margin's safe cost.
 
-    :meth:`estimated` is for a policy known to be strictly safe, but not how safe.
+    Use :meth:`estimated` for a policy whose cost is known to be below the limit, but not by how much.
     """
 
-    policy: npt.ArrayLike
+    policy: PolicyLike
+    """``[H, S, A]``."""
     margin: SafetyMargin | None
+    """The limit and the safe cost; None if the cost is to be estimated."""
     _cost_limit: float | None = None
     _radius: CostRadius = SubGaussianRadius()
 
@@ -124,20 +124,20 @@ class SafeBaseline:
     @classmethod
     def estimated(
         cls,
-        policy: npt.ArrayLike,
+        policy: PolicyLike,
         cost_limit: float,
         *,
-        radius: CostRadius = SubGaussianRadius(),  # noqa: B008 - frozen
-    ) -> SafeBaseline:
-        """A policy whose cost is to be estimated first, by playing it (the paper's Appendix E).
+        radius: CostRadius = SubGaussianRadius(),
+    ) -> Self:
+        """A baseline of unknown cost, which the learner first estimates by playing it (Appendix E).
 
-        Half of the learner's failure probability is spent on the estimate.
+        The estimate uses half of the learner's failure probability.
         """
         return cls(policy, None, float(cost_limit), radius)
 
     @property
     def cost_limit(self) -> float:
-        """The limit."""
+        """The cost limit tau."""
         if self.margin is not None:
             return float(self.margin.cost_limit)
         assert self._cost_limit is not None

@@ -1,6 +1,4 @@
-"""What a simulation returns: curves, exact totals, the guarantee and all parameters."""
-
-from __future__ import annotations
+"""The record of a simulation: curves, exact totals, the guarantee and all parameters; and its file."""
 
 import importlib
 import json
@@ -9,19 +7,16 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from optpess import storage
+from optpess.arrays import BoolArray, FloatArray, IntArray
 from optpess.exceptions import InvalidInputError
-from optpess.terms import BoundedViolation, Guarantee, ZeroViolation
+from optpess.learn.terms import BoundedViolation, Guarantee, ZeroViolation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Finding", "Run", "Trace", "load_run"]
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 _FORMAT = "optpess.Run/1"
 _CURVES = ("reward_regret", "weak_violation", "strong_violation", "multiplier")
@@ -38,7 +33,7 @@ _COUNT_TOTALS = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one check of the audit went in one replicate."""
+    """The result of one check of the audit in one replicate."""
 
     made: int
     """How often the check was made."""
@@ -47,37 +42,45 @@ class Finding:
     first_failure: int | None
     """The first failing episode, from 0."""
     worst_excess: float
-    """By how much it failed at worst."""
+    """The largest amount by which it failed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Everything one replicate saw."""
+    """Everything that happened in the K episodes of one replicate."""
 
-    states: IntArray  # [K, H]
-    actions: IntArray  # [K, H]
-    rewards: FloatArray  # [K, H]
-    costs: FloatArray  # [K, H]
-    deployed_value: FloatArray  # [K], true value of the deployed policy
-    deployed_cost: FloatArray  # [K]
-    on_baseline: npt.NDArray[np.bool_]  # [K]
-    multiplier: FloatArray  # [K], when the policy was planned
+    states: IntArray
+    """``[K, H]``."""
+    actions: IntArray
+    """``[K, H]``."""
+    rewards: FloatArray
+    """Observed rewards, ``[K, H]``."""
+    costs: FloatArray
+    """Observed costs, ``[K, H]``."""
+    deployed_value: FloatArray
+    """The true value of each deployed policy, ``[K]``."""
+    deployed_cost: FloatArray
+    """The true cost of each deployed policy, ``[K]``."""
+    on_baseline: BoolArray
+    """Whether the baseline was played, ``[K]``."""
+    multiplier: FloatArray
+    """lambda when the policy was planned, ``[K]``."""
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The record of R replicates at T record points; true values are exact, never sampled."""
+    """The record of R replicates at T record points. Values and costs of policies are exact."""
 
     episodes: IntArray
-    """Numbers of episodes at which curves are recorded, ``[T]``."""
+    """The numbers of episodes after which curves are recorded, ``[T]``."""
     replicates: IntArray
-    """Which replicates these are, ``[R]``."""
+    """The numbers of the replicates, ``[R]``."""
     reward_regret: FloatArray
     """Sum of V* - V(r) of the deployed policies, signed, ``[R, T]``."""
     weak_violation: FloatArray
-    """Positive part of the sum of V(c) - limit, ``[R, T]``: safe episodes make up for unsafe ones."""
+    """max(0, sum over episodes of V(c) - limit), ``[R, T]``. Safe episodes offset unsafe ones."""
     strong_violation: FloatArray
-    """Sum of the positive parts of V(c) - limit, ``[R, T]``: nothing makes up for anything."""
+    """Sum over episodes of max(0, V(c) - limit), ``[R, T]``. Safe episodes do not offset unsafe ones."""
     multiplier: FloatArray
     """lambda after that many episodes, ``[R, T]``; 0 for algorithms without one."""
     worst_violation: FloatArray
@@ -89,31 +92,35 @@ class Run:
     baseline_episodes: IntArray
     """How many episodes played the baseline, ``[R]``."""
     estimation_episodes: IntArray
-    """How many of those went into estimating its cost, ``[R]``."""
+    """How many of those served to estimate its cost, ``[R]``."""
     first_planned: IntArray
     """The first episode that did not play the baseline, from 0; -1 if there is none, ``[R]``."""
     least_slack: FloatArray
     """The least slack of any certificate; infinite if there was none, ``[R]``."""
     repairs: IntArray
-    """How many certificates needed a repair of rounding, ``[R]``."""
+    """How many deployed policies were repaired for rounding, ``[R]``."""
     largest_repair: FloatArray
     """The largest weight of the baseline in such a repair, ``[R]``."""
     safe_cost: FloatArray
-    """The safe cost in use at the end; NaN if it was never known, ``[R]``."""
+    """The safe cost in use at the end; NaN if there was none yet, ``[R]``."""
     optimal_value: float
     """V*, from the exact planner."""
     guarantee: Guarantee | None
-    """What the learner promised."""
+    """What the theorems guarantee for the learner; None if an argument is outside of them."""
     parameters: dict[str, Any]
-    """The learner's and the run's parameters."""
+    """The arguments of the learner and of the run."""
     audits: tuple[dict[str, Finding], ...] | None = field(default=None, repr=False)
-    """One audit a replicate, if it was asked for."""
+    """The findings of each replicate by the name of the check, if an audit was asked for."""
     traces: tuple[Trace, ...] | None = field(default=None, repr=False)
-    """One trace a replicate, if it was asked for; not saved."""
+    """The trace of each replicate, if it was asked for. Not saved."""
 
     def growth_exponent(self, decades: float = 1.0, of: str = "reward_regret") -> FloatArray:
-        """The slope of log(regret), or of the log of another curve, against log(episodes) over the last
-        decades, ``[R]``; NaN where the curve is not positive throughout.
+        """The slope of log(curve) against log(episodes) over the last decades, ``[R]``; NaN if the
+        curve is not positive throughout.
+
+        Args:
+            decades: how many factors of ten before the end to fit.
+            of: ``"reward_regret"`` or the name of another curve.
         """
         if of not in _CURVES:
             raise InvalidInputError(f"of is {of!r}; allowed are {', '.join(_CURVES)}")
@@ -121,13 +128,13 @@ class Run:
         logs = np.log(self.episodes[last])
         centred = logs - logs.mean()
         curves = getattr(self, of)[:, last]
-        # A single record point has no slope either: NaN.
+        # With a single record point the slope is 0/0: NaN.
         with np.errstate(invalid="ignore", divide="ignore"):
             slopes = (np.log(curves) @ centred) / (centred @ centred)
         return np.where((curves > 0).all(axis=1), slopes, np.nan)
 
     def to_frame(self) -> Any:
-        """The curves as a pandas DataFrame with one row a replicate and record point."""
+        """The curves as a pandas DataFrame, one row for each replicate and record point."""
         try:
             pd: Any = importlib.import_module("pandas")
         except ImportError as error:
@@ -151,9 +158,9 @@ class Run:
         tags = {"format": np.array(_FORMAT), "facts": np.array(json.dumps(facts))}
         storage.save_arrays(path, tags | arrays)
 
-    def plot(self) -> Figure:
+    def plot(self) -> "Figure":
         """Regret, violations and multiplier against episodes, as a matplotlib figure."""
-        from optpess.plot import plot_run
+        from optpess.plot import plot_run  # lazy: plot
 
         return plot_run(self)
 

@@ -1,19 +1,14 @@
-"""The algorithms that the paper's two are compared with, and the two ends of the scale.
+"""Algorithms that the paper's two are compared with, and two reference learners.
 
-They have the verbs, estimates and records of :class:`optpess.OptPessLP`; none of them sees the true
-model.
+They have the methods, estimates and records of :class:`optpess.OptPessLP`. Only :class:`CUCRL` is given
+the transitions of the true model.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
-import numpy.typing as npt
-
 from optpess import _core
+from optpess.arrays import ArrayLike, TransitionsLike
 from optpess.exceptions import InvalidInputError
-from optpess.learners import Learner, MarginLearner, check_baseline, input_line, terms_of
-from optpess.terms import ConfidenceRule, SafeBaseline, Theorem
+from optpess.learn.base import Learner, MarginLearner, check_baseline, states_its_arguments
+from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem
 
 __all__ = [
     "CUCRL",
@@ -29,7 +24,7 @@ __all__ = [
 
 
 class PeerLearner(Learner):
-    """What the algorithms of the comparison share."""
+    """The base class of the algorithms compared with."""
 
     @property
     def promise(self) -> str:
@@ -44,14 +39,15 @@ class PeerLearner(Learner):
         return self._inner.multiplier
 
 
+@states_its_arguments
 class AlwaysBaseline(PeerLearner):
-    """Never leaves the baseline: the end of the scale that only wants safety.
+    """A reference learner that plays the baseline in every episode.
 
     Args:
-        shape: (H, S, A).
-        initial: ``[S]``, the distribution of the first state.
+        shape: ...
+        initial: ...
         baseline: the safe policy; its cost need not be known.
-        num_episodes: K.
+        num_episodes: K; episode K + 1 is refused.
 
     Example:
         >>> import numpy as np, optpess as op
@@ -68,7 +64,7 @@ class AlwaysBaseline(PeerLearner):
         self,
         *,
         shape: tuple[int, int, int],
-        initial: npt.ArrayLike,
+        initial: ArrayLike,
         baseline: SafeBaseline,
         num_episodes: int,
     ) -> None:
@@ -82,29 +78,31 @@ class AlwaysBaseline(PeerLearner):
             baseline._radius._name(),
             num_episodes,
         )
-        self.parameters = input_line(
+        self.parameters = self._parameters(
             "always the baseline", shape, baseline.cost_limit, safe_cost, num_episodes
         )
 
 
 class _MarginPeer(PeerLearner, MarginLearner):
-    """An algorithm of the comparison that is told of no safe policy."""
+    """The base class of algorithms compared with that are given no safe policy."""
 
 
+@states_its_arguments
 class UnconstrainedOptimistic(_MarginPeer):
-    """Optimism without a constraint: the end of the scale that only wants reward.
+    """A reference learner that ignores the constraint: optimism in the reward only.
 
     Plays the best policy for the estimated reward plus the bonus of :class:`OptCMDPBonus` on the
-    estimated transitions. Its regret against the constrained optimum becomes negative, its
-    violation grows like K.
+    estimated transitions. Its regret against the constrained optimum becomes negative, its violation
+    grows like K.
 
     Args:
-        shape: (H, S, A).
-        initial: ``[S]``, the distribution of the first state.
-        margin: the limit, and a cost below it that some policy attains; for the record only.
-        num_episodes: K; it enters every bonus, and episode K + 1 is refused.
-        failure_probability: delta.
-        confidence: :class:`Theorem`, or :class:`Scaled`, whose factor multiplies every radius.
+        shape: ...
+        initial: ...
+        margin: the cost limit, and a cost below it that some policy attains; kept in the record, not
+            used.
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
 
     Example:
         >>> import optpess as op
@@ -119,18 +117,25 @@ class UnconstrainedOptimistic(_MarginPeer):
     _algorithm = ("unconstrained", "optimism without a constraint")
 
 
+@states_its_arguments
 class OptCMDP(_MarginPeer):
     """OptCMDP (Efroni, Mannor and Pirotta 2020): optimism in reward, cost and transitions.
 
-    Plays the policy of the best pair of a policy and a plausible kernel: the most optimistic reward
-    among pairs whose *optimistic* cost is within the limit, where a kernel is plausible if every
-    probability is within its radius of the estimate (:func:`solve_extended` is the same problem for
-    given arrays). A pair never visited may lead anywhere, also where :class:`Scaled` shrinks the radii.
-    Should even the least optimistic cost exceed the limit, which has probability at most delta at the
-    theorem's radii, it plays the policy of least cost, ``"LeastCost"``. Regret and strong violation
-    grow like sqrt(K).
+    A kernel is plausible if every probability is within its radius of the estimate. Plays the policy of
+    the best pair of a policy and a plausible kernel: the one with the most optimistic reward among
+    pairs whose *optimistic* cost is within the limit (:func:`solve_extended` solves this problem for
+    given arrays). A pair that was never visited may lead anywhere, also if :class:`Scaled` shrinks the
+    radii. If even the least optimistic cost exceeds the limit, which has probability at most delta at
+    the theorem's radii, plays the policy of least cost; the source of such a deployment is
+    ``"LeastCost"``. Regret and strong violation grow like sqrt(K).
 
-    Takes what :class:`UnconstrainedOptimistic` does, and respects the margin's limit.
+    Args:
+        shape: ...
+        initial: ...
+        margin: ...
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
 
     Example:
         >>> import optpess as op
@@ -146,16 +151,22 @@ class OptCMDP(_MarginPeer):
     _algorithm = ("optcmdp", "OptCMDP")
 
 
+@states_its_arguments
 class OptCMDPBonus(_MarginPeer):
     """OptCMDP-bonus (Efroni, Mannor and Pirotta 2020): optimism in reward and cost, through bonuses.
 
-    Plays the policy with the best optimistic reward among those whose *optimistic* cost is within
-    the limit, on the estimated transitions. Should even the least optimistic cost exceed the limit,
-    which has probability at most delta at the theorem's radii, it plays the policy of least cost;
-    the source of such a deployment is ``"LeastCost"``. Regret and strong violation grow like
-    sqrt(K).
+    Plays the policy with the best optimistic reward among those whose *optimistic* cost is within the
+    limit, on the estimated transitions. If even the least optimistic cost exceeds the limit, which has
+    probability at most delta at the theorem's radii, plays the policy of least cost; the source of such
+    a deployment is ``"LeastCost"``. Regret and strong violation grow like sqrt(K).
 
-    Takes what :class:`UnconstrainedOptimistic` does, and respects the margin's limit.
+    Args:
+        shape: ...
+        initial: ...
+        margin: ...
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
 
     Example:
         >>> import optpess as op
@@ -170,14 +181,22 @@ class OptCMDPBonus(_MarginPeer):
     _algorithm = ("optcmdp-bonus", "OptCMDP-bonus")
 
 
+@states_its_arguments
 class OptDualCMDP(_MarginPeer):
-    """OptDual-CMDP (Efroni, Mannor and Pirotta 2020): a price of cost on plausible kernels.
+    """OptDual-CMDP (Efroni, Mannor and Pirotta 2020): a multiplier for the cost, on plausible kernels.
 
     Plays the policy of the pair of a policy and a plausible kernel that is best for optimistic reward
-    less priced optimistic cost, and moves the price by that pair's excess over the limit. Plausible
-    kernels are those of :class:`OptCMDP`. Regret and weak violation grow like sqrt(K).
+    minus multiplier times optimistic cost, and moves the multiplier by that pair's excess over the
+    limit. Plausible kernels are those of :class:`OptCMDP`. Regret and weak violation grow like sqrt(K).
 
-    Takes what :class:`UnconstrainedOptimistic` does; the margin scales the steps of the price.
+    Args:
+        shape: ...
+        initial: ...
+        margin: the cost limit, and a cost below it that some policy attains; it scales the multiplier's
+            steps.
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
 
     Example:
         >>> import optpess as op
@@ -192,13 +211,21 @@ class OptDualCMDP(_MarginPeer):
     _algorithm = ("optdual-cmdp", "OptDual-CMDP")
 
 
+@states_its_arguments
 class OptPrimalDualCMDP(_MarginPeer):
-    """OptPrimalDual-CMDP (Efroni, Mannor and Pirotta 2020): mirror ascent with a price of cost.
+    """OptPrimalDual-CMDP (Efroni, Mannor and Pirotta 2020): mirror ascent with a multiplier for the
+    cost.
 
-    Multiplies the policy by the exponential of its optimistic action values, reward less priced
-    cost, and adapts the price; plans nothing. Regret and weak violation grow like sqrt(K).
+    Does not plan: multiplies the policy by the exponential of its optimistic action values (reward minus
+    multiplier times cost), and updates the multiplier. Regret and weak violation grow like sqrt(K).
 
-    Takes what :class:`UnconstrainedOptimistic` does; the margin bounds the price.
+    Args:
+        shape: ...
+        initial: ...
+        margin: the cost limit, and a cost below it that some policy attains; it bounds the multiplier.
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
 
     Example:
         >>> import optpess as op
@@ -213,13 +240,21 @@ class OptPrimalDualCMDP(_MarginPeer):
     _algorithm = ("optprimaldual-cmdp", "OptPrimalDual-CMDP")
 
 
+@states_its_arguments
 class OPDOP(_MarginPeer):
-    """OPDOP (Ding, Wei, Yang, Wang and Jovanovic 2021), for tables.
+    """OPDOP (Ding, Wei, Yang, Wang and Jovanovic 2021), in tabular form.
 
-    As :class:`OptPrimalDualCMDP`, with averages over N + 1, another bonus and other steps, and a share
-    1/K of the uniform policy mixed in before every step. Regret and weak violation grow like sqrt(K).
+    As :class:`OptPrimalDualCMDP`, with averages over N + 1, another bonus and other step sizes, and the
+    uniform policy mixed in with weight 1/K before every step. Regret and weak violation grow like
+    sqrt(K).
 
-    Takes what :class:`UnconstrainedOptimistic` does; the margin bounds the price.
+    Args:
+        shape: ...
+        initial: ...
+        margin: the cost limit, and a cost below it that some policy attains; it bounds the multiplier.
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
 
     Example:
         >>> import optpess as op
@@ -234,21 +269,23 @@ class OPDOP(_MarginPeer):
     _algorithm = ("opdop", "OPDOP")
 
 
+@states_its_arguments
 class CUCRL(PeerLearner):
-    """C-UCRL (Zheng and Ratliff 2020) in episodic form: a learner that is told the transitions.
+    """C-UCRL (Zheng and Ratliff 2020) in episodic form: a learner that is given the transitions.
 
     Plays the policy with the best optimistic reward among those whose *pessimistic* cost is within the
-    limit on the told transitions, and the baseline until there is one. Its own setting is average reward
-    in one unending episode. The guarantee holds if the told transitions are the true ones.
+    limit on the given transitions, and the baseline until there is one. The published algorithm is for
+    the average reward of one unending episode. The guarantee holds if the given transitions are the
+    true ones.
 
     Args:
-        transitions: ``[H, S, A, S]``, ``[S, A, S]`` or :class:`optpess.Transitions`: what it is told.
-        shape: (H, S, A).
-        initial: ``[S]``, the distribution of the first state.
+        transitions: ``[H, S, A, S]``, ``[S, A, S]`` or :class:`optpess.Transitions`: the true ones.
+        shape: ...
+        initial: ...
         baseline: the safe policy, with its margin.
-        num_episodes: K; it enters every radius, and episode K + 1 is refused.
-        failure_probability: delta.
-        confidence: :class:`Theorem`, or :class:`Scaled` without a guarantee.
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
 
     Example:
         >>> import numpy as np, optpess as op
@@ -263,9 +300,9 @@ class CUCRL(PeerLearner):
     def __init__(
         self,
         *,
-        transitions: Any,
+        transitions: TransitionsLike,
         shape: tuple[int, int, int],
-        initial: npt.ArrayLike,
+        initial: ArrayLike,
         baseline: SafeBaseline,
         num_episodes: int,
         failure_probability: float = 0.05,
@@ -285,6 +322,12 @@ class CUCRL(PeerLearner):
             failure_probability,
             confidence._factor(),
         )
-        self.parameters = input_line(
-            "C-UCRL (transitions known)", shape, margin.cost_limit, margin.safe_cost, num_episodes
-        ) | terms_of(failure_probability, confidence)
+        self.parameters = self._parameters(
+            "C-UCRL (transitions known)",
+            shape,
+            margin.cost_limit,
+            margin.safe_cost,
+            num_episodes,
+            failure_probability=float(failure_probability),
+            confidence=repr(confidence),
+        )

@@ -1,9 +1,7 @@
-"""How an observed reward or cost differs from its mean.
+"""Noise models: how an observed reward or cost differs from its mean.
 
-Only noise that satisfies the paper's Assumption 2.1 (variance proxy at most 1/2) can be made.
+The constructors refuse noise that violates the paper's Assumption 2.1 (variance proxy at most 1/2).
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 

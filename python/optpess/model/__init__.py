@@ -1,21 +1,19 @@
-"""The known model: a finite-horizon constrained Markov decision process."""
-
-from __future__ import annotations
+"""Known models: finite-horizon constrained Markov decision processes, and their files."""
 
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from optpess import _core, storage
+from optpess._core import Transitions
+from optpess.arrays import ArrayLike, FloatArray, StoredArrays, TransitionsLike
 from optpess.exceptions import InvalidInputError
-from optpess.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
+from optpess.model.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
 
-__all__ = ["CMDP", "Shape"]
+__all__ = ["CMDP", "Shape", "Transitions"]
 
-FloatArray = npt.NDArray[np.float64]
 _NOISES: dict[str, Callable[[float], Noise]] = {
     "bernoulli": lambda _: Bernoulli(),
     "deterministic": lambda _: Deterministic(),
@@ -25,7 +23,7 @@ _NOISES: dict[str, Callable[[float], Noise]] = {
 
 
 class Shape(NamedTuple):
-    """The sizes of a problem."""
+    """The sizes of a problem: horizon, number of states, number of actions."""
 
     horizon: int
     num_states: int
@@ -33,14 +31,15 @@ class Shape(NamedTuple):
 
 
 class CMDP(_core.Model):
-    """Maximise the expected reward of an episode while each expected cost stays within its limit.
+    """A constrained Markov decision process: maximise the expected reward of an episode while each
+    expected cost stays within its limit.
 
-    Constructing validates everything; a model cannot be changed afterwards.
+    The constructor checks every argument. A model cannot be changed afterwards.
 
     Args:
         transitions: ``[H, S, A, S]``, each row a distribution over successors; or sparse rows over
             (h, s, a), as a SciPy CSR matrix or an :class:`optpess.Transitions`. The slice of the
-            last step is never used and may hold anything.
+            last step is ignored.
         rewards: ``[H, S, A]``, mean rewards in [0, 1].
         costs: ``[H, S, A]``, or ``[M, H, S, A]`` for several constraints; mean costs in [0, 1].
         cost_limit: a number in (0, H], or ``[M]`` of them.
@@ -60,11 +59,11 @@ class CMDP(_core.Model):
 
     def __new__(  # noqa: D102 - the class docstring covers the constructor
         cls,
-        transitions: Any,
-        rewards: npt.ArrayLike,
-        costs: npt.ArrayLike,
-        cost_limit: npt.ArrayLike,
-        initial: npt.ArrayLike,
+        transitions: TransitionsLike,
+        rewards: ArrayLike,
+        costs: ArrayLike,
+        cost_limit: ArrayLike,
+        initial: ArrayLike,
         noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
     ) -> Self:
         return cls._make(transitions, rewards, costs, cost_limit, initial, noise, None)
@@ -72,16 +71,16 @@ class CMDP(_core.Model):
     @classmethod
     def stationary(
         cls,
-        transitions: Any,
-        rewards: npt.ArrayLike,
-        costs: npt.ArrayLike,
-        cost_limit: npt.ArrayLike,
-        initial: npt.ArrayLike,
+        transitions: TransitionsLike,
+        rewards: ArrayLike,
+        costs: ArrayLike,
+        cost_limit: ArrayLike,
+        initial: ArrayLike,
         *,
         horizon: int,
         noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
     ) -> Self:
-        """A model that is the same at every step; everything is stored once, whatever the horizon.
+        """A model that is the same at every step. Its arrays are stored once, whatever the horizon.
 
         The arguments lose their step axis: transitions ``[S, A, S]`` (or sparse rows over (s, a)),
         rewards ``[S, A]``, costs ``[S, A]`` or ``[M, S, A]``.
@@ -91,11 +90,11 @@ class CMDP(_core.Model):
     @classmethod
     def _make(
         cls,
-        transitions: Any,
-        rewards: npt.ArrayLike,
-        costs: npt.ArrayLike,
-        cost_limit: npt.ArrayLike,
-        initial: npt.ArrayLike,
+        transitions: TransitionsLike,
+        rewards: ArrayLike,
+        costs: ArrayLike,
+        cost_limit: ArrayLike,
+        initial: ArrayLike,
         noise: Noise,
         horizon: int | None,
     ) -> Self:
@@ -139,7 +138,7 @@ class CMDP(_core.Model):
         """Reads a model written by :meth:`save`; everything is validated again."""
         return cls._from_arrays(storage.load_arrays(path, _FIELDS))
 
-    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+    def _arrays(self) -> StoredArrays:
         transitions = self.transitions
         name, parameter = self.noise._spec()
         arrays = {
@@ -157,7 +156,7 @@ class CMDP(_core.Model):
         return arrays
 
     @classmethod
-    def _from_arrays(cls, arrays: dict[str, npt.NDArray[Any]]) -> Self:
+    def _from_arrays(cls, arrays: StoredArrays) -> Self:
         for name, shape in _FIXED_SHAPES.items():
             if arrays[name].shape != shape:
                 raise InvalidInputError(
@@ -165,12 +164,12 @@ class CMDP(_core.Model):
                 )
         horizon, num_states, num_actions = arrays["shape"].tolist()
         steps = arrays["transition_steps"].item()
-        transitions: Any = arrays["transition_probabilities"]
+        transitions: TransitionsLike = arrays["transition_probabilities"]
         if "transition_offsets" in arrays and "transition_successors" in arrays:
-            transitions = _core.Transitions.sparse(
+            transitions = Transitions.sparse(
                 arrays["transition_offsets"],
                 arrays["transition_successors"],
-                transitions,
+                arrays["transition_probabilities"],
                 num_states=num_states,
                 num_actions=num_actions,
                 horizon=steps or None,
@@ -200,7 +199,7 @@ class CMDP(_core.Model):
         return (type(self)._from_arrays, (self._arrays(),))
 
     def __copy__(self) -> Self:
-        return self  # nothing in it can change
+        return self  # a model cannot be changed
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self

@@ -1,15 +1,12 @@
-"""Named constrained MDPs with known answers, as used in the field's papers.
+"""Named constrained MDPs from the literature, with known answers.
 
 Each is restated as "maximise reward, cost at most a limit". All are stationary.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from optpess import _core
-from optpess.exceptions import InvalidInputError
 from optpess.model import CMDP
+from optpess.zoo._garnet import garnet
 
 __all__ = ["garnet", "inventory", "media", "pair", "ring", "two_bit"]
 
@@ -105,45 +102,3 @@ def two_bit() -> CMDP:
     rewards[3, 0] = 1.0
     initial = [0.5, 0.5, 0.0, 0.0, 0.0, 0.0]
     return CMDP.stationary(transitions, rewards, costs, 0.1, initial, horizon=3)
-
-
-def garnet(
-    num_states: int,
-    num_actions: int,
-    horizon: int,
-    *,
-    successors: int,
-    seed: int,
-    cost_limit: float | None = None,
-) -> CMDP:
-    """A random sparse problem, stored sparse, so that 10^4 states are no trouble.
-
-    Every (state, action) has ``successors`` random successors with Dirichlet(1) probabilities, and
-    rewards and costs uniform on [0, 1]. The limit defaults to H/3.
-    """
-    if not 1 <= successors <= num_states:
-        raise InvalidInputError(
-            f"successors is {successors}; it must lie in [1, {num_states}], the number of states"
-        )
-    generator = np.random.default_rng(seed)
-    rows = num_states * num_actions
-    if successors == num_states:
-        states = np.tile(np.arange(num_states), (rows, 1))
-    else:
-        states = np.empty((rows, successors), dtype=np.int64)
-        for row in range(rows):
-            states[row] = generator.choice(num_states, successors, replace=False, shuffle=False)
-        states.sort(axis=1)
-    probabilities = generator.dirichlet(np.ones(successors), size=rows)
-    transitions = _core.Transitions.sparse(
-        np.arange(0, rows * successors + 1, successors),
-        states.ravel(),
-        probabilities.ravel(),
-        num_states=num_states,
-        num_actions=num_actions,
-    )
-    rewards = generator.random((num_states, num_actions))
-    costs = generator.random((num_states, num_actions))
-    limit = horizon / 3 if cost_limit is None else cost_limit
-    initial = np.r_[1.0, np.zeros(num_states - 1)]
-    return CMDP.stationary(transitions, rewards, costs, limit, initial, horizon=horizon)

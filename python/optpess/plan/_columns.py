@@ -1,40 +1,36 @@
 """Column generation for several constraints on models too large for one linear program.
 
 The master problem mixes the deterministic policies found so far: weights w >= 0 that sum to one, best
-reward, costs within the limits. Its multipliers price the next policy: backward induction on
-r - sum_m l_m c_m finds the best one there is. Where that policy is no better than the master already
-knows, the mixture is optimal among all policies (Dantzig and Wolfe 1960). HiGHS solves the master, which
-has M + 1 rows; the compiled core does the inductions.
+reward, costs within the limits. With its multipliers l_m, backward induction on r - sum_m l_m c_m finds
+the best policy to add. If that policy does not improve the master, the mixture is optimal among all
+policies (Dantzig and Wolfe 1960). HiGHS solves the master, which has M + 1 rows; the compiled core does
+the inductions.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from optpess import _core
+from optpess.arrays import ActionArray, FloatArray
 from optpess.exceptions import SolverError
-from optpess.highs import new_solver
+from optpess.plan._linear_program import new_solver
 
 __all__ = ["ColumnSolution", "solve_by_columns"]
 
-FloatArray = npt.NDArray[np.float64]
-
-# Relative gap between master and bound at which the mixture counts as optimal, and the size of a total
-# excess over the limits that counts as none.
+# The relative gap between master and bound at which the mixture counts as optimal, and the total excess
+# over the limits, relative to their sum, that counts as none.
 _GAP = 1e-11
 _EXCESS = 1e-11
 
 
 @dataclass(frozen=True)
 class ColumnSolution:
-    """The mixture that is optimal, or None if no policy meets the limits."""
+    """An optimal mixture of deterministic policies."""
 
     weights: list[float]
-    actions: list[npt.NDArray[np.uint32]]  # each [H, S]
+    actions: list[ActionArray]  # each [H, S]
     multipliers: FloatArray  # [M]
     inductions: int
 
@@ -43,7 +39,7 @@ class _Master:
     """min -<w, R> + excess terms subject to <w, C_m> - excess_m <= tau_m and sum w = 1."""
 
     def __init__(self, limits: FloatArray) -> None:
-        # Presolve would discard the basis that makes the next solve quick.
+        # Presolve would discard the basis that the next solve starts from.
         self._highspy, self._solver = new_solver(presolve="off")
         self._num_constraints = limits.size
         infinity = self._highspy.kHighsInf
@@ -59,13 +55,15 @@ class _Master:
 
     def add(self, reward: float, costs: FloatArray) -> None:
         rows = np.arange(self._num_constraints + 1, dtype=np.int32)
-        price = 0.0 if self._seeking_feasibility else -reward
+        cost = 0.0 if self._seeking_feasibility else -reward
         infinity = self._highspy.kHighsInf
-        self._solver.addCol(price, 0.0, infinity, rows.size, rows, np.r_[costs, 1.0])
+        self._solver.addCol(cost, 0.0, infinity, rows.size, rows, np.r_[costs, 1.0])
         self._rewards.append(reward)
 
     def forbid_excess(self) -> None:
-        """From feasibility to optimality: no excess any more, and rewards count."""
+        """Turns from feasibility to optimality: the excess is fixed at 0, the rewards enter the
+        objective.
+        """
         self._seeking_feasibility = False
         for constraint in range(self._num_constraints):
             self._solver.changeColBounds(constraint, 0.0, 0.0)
@@ -92,27 +90,28 @@ def solve_by_columns(
 ) -> ColumnSolution | None:
     """Maximises V(r) subject to V(c_m) <= limits[m] for every m; None if no policy meets the limits."""
     master = _Master(limits)
-    actions: list[npt.NDArray[np.uint32]] = []
+    actions: list[ActionArray] = []
 
-    def price(reward_weight: float, multipliers: FloatArray) -> float:
+    def add_best(reward_weight: float, multipliers: FloatArray) -> float:
+        """Adds the best policy for the Lagrangian; returns the Lagrangian's value."""
         value, reward, costs, found = _core.lagrangian_plan(model, reward_weight, multipliers)
         master.add(reward, costs)
         actions.append(found)
         return value
 
-    price(1.0, np.zeros(limits.size))
+    add_best(1.0, np.zeros(limits.size))
     while True:  # feasibility: the least total excess over the limits
         excess, _, multipliers = master.solve()
         if excess <= _EXCESS * limits.sum():
             break
-        lower = -price(0.0, multipliers) - float(multipliers @ limits)
+        lower = -add_best(0.0, multipliers) - float(multipliers @ limits)
         if lower > _EXCESS * limits.sum() and excess - lower <= _GAP * max(1.0, excess):
             return None
         _check_count(actions, max_columns)
     master.forbid_excess()
     while True:  # optimality
         negative_value, weights, multipliers = master.solve()
-        bound = price(1.0, multipliers) + float(multipliers @ limits)
+        bound = add_best(1.0, multipliers) + float(multipliers @ limits)
         if bound + negative_value <= _GAP * max(1.0, abs(bound)):
             break
         _check_count(actions, max_columns)

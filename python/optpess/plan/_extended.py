@@ -1,7 +1,7 @@
-"""Planning over policies and plausible kernels at once: the problem OptCMDP solves before every episode.
+"""The best pair of a policy and a plausible kernel: the problem OptCMDP solves before every episode.
 
-Over extended occupancies z[h, s, a, s'] >= 0 with marginals q[h, s, a] (at the last step, which nothing
-follows, q alone), maximise <q, r> subject to the flow constraints
+Over extended occupancies z[h, s, a, s'] >= 0 with marginals q[h, s, a] (at the last step, which has no
+successor, q alone), maximise <q, r> subject to the flow constraints
 
     sum_a q[0, s, a] = mu(s),    sum_a q[h+1, s', a] = sum_{s, a} z[h, s, a, s'],
 
@@ -10,66 +10,29 @@ to <q, c> <= tau, and to every kernel row z / q being within its box:
     lower[h, s, a, s'] q[h, s, a] <= z[h, s, a, s'] <= upper[h, s, a, s'] q[h, s, a].
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from optpess import _core
+from optpess.arrays import ArrayLike, FloatArray
 from optpess.exceptions import InfeasibleError, InvalidInputError
-from optpess.highs import LinearProgram, Matrix, check_finite, flow_bounds, size_of
-from optpess.plans import floats, limits_in
+from optpess.plan._linear_program import LinearProgram, Matrix, flow_bounds, largest_entry
+from optpess.plan._problem import finite_floats, limits_of
+from optpess.plan.result import ExtendedPlan
 
-__all__ = ["ExtendedPlan", "solve_extended"]
-
-FloatArray = npt.NDArray[np.float64]
+__all__ = ["solve_extended"]
 
 # An end of a box below this is 0 to HiGHS, which drops such entries of a matrix.
 _LEAST_END = 1e-12
 
 
-@dataclass(frozen=True, eq=False)
-class ExtendedPlan:
-    """The best pair of a policy and a plausible kernel within a limit."""
-
-    policy: FloatArray
-    """``[H, S, A]``, read off the occupancy."""
-    value: float
-    """V(r) of the policy on the kernel chosen: the optimum."""
-    cost: float
-    """V(c) of the policy on the kernel chosen."""
-    multiplier: float
-    """How much value one more unit of the limit would buy."""
-    bound: float
-    """No pair within the limit has a larger value: the Lagrangian at the multiplier."""
-    occupancy: FloatArray
-    """q, ``[H, S, A]``."""
-    flow: FloatArray
-    """z, ``[H - 1, S, A, S]``."""
-    engine: str
-    inductions: int
-    """How many extended backward inductions it took; 0 for the linear program."""
-
-    @property
-    def transitions(self) -> FloatArray:
-        """The kernel chosen, ``[H, S, A, S]``; rows are zero where the plan never arrives, and at the
-        last step.
-        """
-        kernel = np.zeros((*self.policy.shape, self.policy.shape[1]))
-        masses = self.flow.sum(axis=-1, keepdims=True)
-        np.divide(self.flow, masses, out=kernel[:-1], where=masses > 0.0)
-        return kernel
-
-
 def solve_extended(
-    reward: npt.ArrayLike,
-    cost: npt.ArrayLike,
-    transitions: npt.ArrayLike,
-    radius: npt.ArrayLike,
-    initial: npt.ArrayLike,
+    reward: ArrayLike,
+    cost: ArrayLike,
+    transitions: ArrayLike,
+    radius: ArrayLike,
+    initial: ArrayLike,
     cost_limit: float,
     engine: Literal["parametric", "highs"] = "parametric",
 ) -> ExtendedPlan:
@@ -77,13 +40,13 @@ def solve_extended(
 
     Args:
         reward, cost: ``[H, S, A]``, any finite numbers.
-        transitions: ``[H, S, A, S]``, the middle of each box; the last step is not looked at.
+        transitions: ``[H, S, A, S]``, the middle of each box; the last step is ignored.
         radius: ``[H, S, A, S]``, how far each probability may be from it. Rows of plausible kernels are
             distributions; a box that holds none is refused.
         initial: ``[S]``, the distribution of the first state.
         cost_limit: any finite number.
         engine: ``"parametric"`` (the chord method over extended backward inductions) or ``"highs"`` (the
-            extended occupancy linear program, its referee).
+            extended occupancy linear program, to check the first).
 
     Raises
     ------
@@ -100,27 +63,33 @@ def solve_extended(
         >>> op.solve_extended(*known, 0.0 * centre + 0.1, model.initial, 0.6).value > sure.value
         True
     """
-    limit = float(limits_in(cost_limit, 1)[0])
+    limit = float(limits_of(cost_limit, 1)[0])
     if engine == "parametric":
         answer = _core.solve_extended(reward, cost, transitions, radius, initial, limit)
         return ExtendedPlan(**answer, engine=engine)
     if engine != "highs":
         raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
-    arrays = {"reward": reward, "cost": cost, "transitions": transitions, "radius": radius}
-    known = {name: floats(name, array) for name, array in arrays.items()}
-    return _solve_highs(known, floats("initial", initial), limit)
-
-
-def _solve_highs(arrays: dict[str, FloatArray], initial: FloatArray, limit: float) -> ExtendedPlan:
-    reward, cost = arrays["reward"], arrays["cost"]
-    centre, radius = arrays["transitions"], arrays["radius"]
-    if reward.ndim != 3 or cost.shape != reward.shape or initial.shape != reward.shape[1:2]:
+    reward, cost = finite_floats("reward", reward), finite_floats("cost", cost)
+    if reward.ndim != 3 or cost.shape != reward.shape:
         raise InvalidInputError(
-            f"reward has shape {reward.shape}, cost {cost.shape} and initial {initial.shape}; they must "
-            "have the axes [H, S, A], [H, S, A] and [S]"
+            f"reward has shape {reward.shape} and cost {cost.shape}; both must have the axes [H, S, A]"
         )
-    check_finite(reward=reward, cost=cost, initial=initial)
-    least = -_best(-cost, centre, radius, initial)[1]  # also checks the boxes
+    return _solve_highs(reward, cost, transitions, radius, initial, limit)
+
+
+def _solve_highs(
+    reward: FloatArray,
+    cost: FloatArray,
+    transitions: ArrayLike,
+    radii: ArrayLike,
+    start: ArrayLike,
+    limit: float,
+) -> ExtendedPlan:
+    # The core checks the boxes and the distribution of the first state, before HiGHS is given them.
+    cheapest, _, values = _core.extended_induction(-cost, transitions, radii)
+    _core.evaluate(cheapest, cost, np.zeros((*cost.shape[1:], cost.shape[1])), start)
+    centre, radius, initial = (np.asarray(array, np.float64) for array in (transitions, radii, start))
+    least = -float(values[0] @ initial)
     found = _optimum(reward, cost, centre[:-1], radius[:-1], initial, limit)
     if found is None:
         error = InfeasibleError(f"no plausible pair meets the limit {limit}: the least cost is {least}")
@@ -159,7 +128,7 @@ def _optimum(
 ) -> tuple[FloatArray, FloatArray, float] | None:
     """q, z and the multiplier by HiGHS, or None if nothing meets the limit."""
     program = LinearProgram()
-    reward_scale, cost_scale = size_of(reward), size_of(cost)
+    reward_scale, cost_scale = largest_entry(reward), largest_entry(cost)
     lower, upper = np.maximum(centre - radius, 0.0), np.minimum(centre + radius, 1.0)
     matrix, ends = _matrix(cost / cost_scale, lower, upper)
     flows = flow_bounds(reward.shape, initial)

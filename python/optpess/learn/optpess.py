@@ -1,0 +1,175 @@
+"""The paper's two algorithms, to be driven episode by episode or by :func:`optpess.simulate`."""
+
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from optpess import _core
+from optpess.arrays import ArrayLike, FloatArray
+from optpess.exceptions import InvalidInputError, SolverError
+from optpess.learn.base import (
+    Deployment,
+    Learner,
+    MarginLearner,
+    check_baseline,
+    deployment_of,
+    states_its_arguments,
+)
+from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem
+from optpess.plan._linear_program import OccupancyLP
+
+__all__ = ["OptPessLP", "OptPessPrimalDual"]
+
+
+@states_its_arguments
+class OptPessLP(Learner):
+    """Algorithm 1: no violation with high probability, given a safe policy.
+
+    Plays the baseline until its own pessimistic cost is below the middle between safe cost and limit.
+    From then on, plays the policy with the best optimistic reward among those whose pessimistic cost is
+    within the limit.
+
+    Args:
+        shape: ...
+        initial: ...
+        baseline: the safe policy, with its margin or with a cost to be estimated.
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
+        engine: ``"parametric"`` (compiled) or ``"highs"`` (each plan a linear program, for reference).
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> model = op.zoo.pair()
+        >>> always_first = np.tile([1.0, 0.0], (2, 2, 1))
+        >>> margin = op.SafetyMargin(cost_limit=0.6, safe_cost=0.135)
+        >>> learner = op.OptPessLP(shape=model.shape, initial=model.initial, num_episodes=1000,
+        ...                        baseline=op.SafeBaseline(always_first, margin))
+        >>> learner.guarantee
+        ZeroViolation(probability=0.95)
+        >>> learner.next_policy().source
+        'Baseline'
+        >>> learner.observe(states=[0, 1], actions=[0, 0], rewards=[0, 1], costs=[0, 0])
+    """
+
+    def __init__(
+        self,
+        *,
+        shape: tuple[int, int, int],
+        initial: ArrayLike,
+        baseline: SafeBaseline,
+        num_episodes: int,
+        failure_probability: float = 0.05,
+        confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
+        engine: Literal["parametric", "highs"] = "parametric",
+    ) -> None:
+        check_baseline(baseline, shape)
+        if engine not in ("parametric", "highs"):
+            raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
+        safe_cost = None if baseline.margin is None else float(baseline.margin.safe_cost)
+        self._inner = _core.Learner.optpess_lp(
+            initial,
+            baseline.policy,
+            baseline.cost_limit,
+            safe_cost,
+            baseline._radius._name(),
+            num_episodes,
+            failure_probability,
+            confidence._factor(),
+        )
+        self.engine = engine
+        self._highs = _HighsPlanner(initial, baseline.policy) if engine == "highs" else None
+        self.parameters = self._parameters(
+            "OptPess-LP",
+            shape,
+            baseline.cost_limit,
+            safe_cost,
+            num_episodes,
+            radius=None if baseline.margin is not None else repr(baseline._radius),
+            failure_probability=float(failure_probability),
+            confidence=repr(confidence),
+            engine=engine,
+        )
+
+    @property
+    def inductions(self) -> int:
+        """How many backward inductions all plans so far took."""
+        return self._inner.inductions
+
+    def next_policy(self) -> Deployment:
+        """Plans the next episode from everything observed so far."""
+        if self._highs is None:
+            return super().next_policy()
+        on_baseline = self._inner.assess()
+        if on_baseline is not None:
+            return deployment_of(on_baseline)
+        return deployment_of(self._inner.deploy(self._highs.plan(self)))
+
+    def __copy__(self) -> Self:
+        twin = super().__copy__()
+        twin._highs = None if self._highs is None else self._highs.without_solver()
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        highs = None if self._highs is None else self._highs.without_solver()
+        return super().__getstate__() | {"_highs": highs}
+
+
+class _HighsPlanner:
+    """Plans line 5 of Algorithm 1 with HiGHS: what the linear program needs beside the estimates."""
+
+    def __init__(self, initial: ArrayLike, baseline: ArrayLike) -> None:
+        self._initial = np.array(initial, dtype=np.float64)
+        self._baseline = np.array(baseline, dtype=np.float64)
+        self._program: OccupancyLP | None = None
+
+    def without_solver(self) -> Self:
+        """A copy that starts from scratch; a solver can be neither copied nor pickled."""
+        return type(self)(self._initial, self._baseline)
+
+    def plan(self, learner: OptPessLP) -> FloatArray:
+        """The best policy of the pessimistic set; the baseline's rows where the policy never arrives."""
+        if self._program is None:
+            self._program = OccupancyLP(*learner.shape, 1)
+        signals = learner.signals
+        assert signals.reward is not None
+        solution = self._program.solve(
+            _core.Transitions(learner.estimates.transitions),
+            signals.reward,
+            signals.cost[np.newaxis],
+            np.array([learner.cost_limit]),
+            self._initial,
+        )
+        if solution is None:
+            raise SolverError(
+                "past the gate, where the baseline is feasible, HiGHS found nothing feasible"
+            )
+        return _core.policy_from_occupancy(solution.occupancy, self._baseline)
+
+
+@states_its_arguments
+class OptPessPrimalDual(MarginLearner):
+    """Algorithm 2: bounded violation with high probability, given only the cost of some safe policy.
+
+    Plays the best policy for optimistic reward - (lambda / eta) optimistic cost, and updates the
+    multiplier lambda after each plan.
+
+    Args:
+        shape: ...
+        initial: ...
+        margin: ...
+        num_episodes: ...
+        failure_probability: ...
+        confidence: ...
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> margin = op.SafetyMargin(cost_limit=0.6, safe_cost=0.135)
+        >>> learner = op.OptPessPrimalDual(shape=model.shape, initial=model.initial, margin=margin,
+        ...                                num_episodes=1000)
+        >>> learner.guarantee
+        BoundedViolation(probability=0.95)
+    """
+
+    _algorithm = ("optpess-primaldual", "OptPess-PrimalDual")

@@ -1,0 +1,190 @@
+"""A planning problem: a reward and costs on a kernel, from a model or from a learner's estimates."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess import _core
+from optpess.arrays import ActionArray, ArrayLike, CompressedRows, FloatArray, TransitionsLike
+from optpess.exceptions import InvalidInputError
+from optpess.model import CMDP, Shape, Transitions
+from optpess.plan.certificate import Reevaluation
+
+__all__ = ["Problem", "check_one_constraint", "finite_floats", "limits_of", "policy_of_actions"]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Signals on a kernel. Signals are kept as given: ``[H, S, A]`` or, if the same at every step,
+    ``[S, A]``.
+    """
+
+    shape: Shape
+    transitions: Transitions
+    reward: FloatArray
+    costs: FloatArray  # one axis more, in front
+    initial: FloatArray
+
+    @classmethod
+    def of(cls, model: CMDP) -> Self:
+        """The problem of a known model."""
+        rewards, costs = model.stored_rewards(), model.stored_costs()
+        return cls(model.shape, model.transitions, rewards, costs, model.initial)
+
+    @classmethod
+    def of_signals(
+        cls,
+        reward: ArrayLike,
+        costs: ArrayLike,
+        transitions: TransitionsLike,
+        initial: ArrayLike,
+    ) -> Self:
+        """The problem of signals ``[H, S, A]`` and ``[M, H, S, A]`` or ``[H, S, A]``.
+
+        Elements are not looked at: the compiled core checks the arrays it is given, and
+        :meth:`checked` those that go to HiGHS.
+        """
+        reward, costs = _array("reward", reward), _array("costs", costs)
+        costs = costs[np.newaxis] if costs.ndim == reward.ndim else costs
+        if reward.ndim != 3 or costs.ndim != 4 or costs.shape[1:] != reward.shape:
+            raise InvalidInputError(
+                f"reward has shape {reward.shape} and costs {costs.shape}; they must have the axes "
+                "[H, S, A] and [M, H, S, A]"
+            )
+        shape = Shape(*reward.shape)
+        kernel = _stored(transitions, shape, initial)
+        return cls(shape, kernel, reward, costs, _array("initial", initial))
+
+    def checked(self) -> Self:
+        """The same problem with arrays of finite 64-bit floats, refused if it is malformed."""
+        made = replace(
+            self,
+            reward=finite_floats("reward", self.reward),
+            costs=finite_floats("costs", self.costs),
+        )
+        # The core checks the kernel's sizes and the distribution of the first state.
+        _core.evaluate(_first_action(self.shape), made.reward, self.transitions, self.initial)
+        return replace(made, initial=finite_floats("initial", self.initial))
+
+    def lagrangian(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
+        """The best policy for reward - sum_m multipliers[m] costs[m], and its value."""
+        signal = self.reward - np.tensordot(multipliers, self.costs, axes=1)
+        horizon = self.shape.horizon if signal.ndim == 2 else None
+        policy, values = _core.backward_induction(signal, self.transitions, horizon=horizon)
+        return policy, float(values[0] @ self.initial)
+
+    def least_costs(self) -> FloatArray:
+        """The least attainable cost of each constraint, regardless of the others, ``[M]``."""
+        horizon = self.shape.horizon if self.reward.ndim == 2 else None
+        inductions = (
+            _core.backward_induction(-cost, self.transitions, horizon=horizon) for cost in self.costs
+        )
+        return np.array([-float(values[0] @ self.initial) for _, values in inductions])
+
+    def with_steps(self, signal: FloatArray) -> FloatArray:
+        """A signal (or several, along the first axis) with its step axis."""
+        if self.reward.ndim != 2:
+            return signal
+        if signal.ndim == 2:
+            return np.broadcast_to(signal, self.shape)
+        return np.broadcast_to(signal[:, np.newaxis], (len(signal), *self.shape))
+
+    def cost_units(self, limits: FloatArray) -> FloatArray:
+        """The unit in which the excess over each limit is measured, ``[M]``: the largest cost of a step
+        or the limit, whichever is larger.
+        """
+        largest: FloatArray = np.abs(self.costs).reshape(len(self.costs), -1).max(axis=1)
+        units: FloatArray = np.maximum(largest, np.abs(limits))
+        return units
+
+    def evaluated(self, policy: FloatArray) -> tuple[float, FloatArray]:
+        """Value and costs of a policy."""
+        costs = [self._value(policy, cost) for cost in self.costs]
+        return self._value(policy, self.reward), np.array(costs)
+
+    def _value(self, policy: FloatArray, signal: FloatArray) -> float:
+        return _core.evaluate(policy, signal, self.transitions, self.initial)
+
+    def reevaluated(
+        self, policy: FloatArray, multipliers: FloatArray, limits: FloatArray, repair: float
+    ) -> Reevaluation:
+        """Evaluates a policy and bounds the optimum from above."""
+        value, costs = self.evaluated(policy)
+        _, lagrangian = self.lagrangian(multipliers)
+        bound = lagrangian + float(multipliers @ limits)
+        return Reevaluation(costs=costs, limits=limits, repair=repair, value=value, bound=bound)
+
+
+def _stored(transitions: TransitionsLike, shape: Shape, initial: ArrayLike) -> Transitions:
+    """The transitions, checked and stored once."""
+    if isinstance(transitions, Transitions):
+        return transitions
+    if not isinstance(transitions, CompressedRows):
+        return Transitions(transitions)
+    # The core checks that the rows are compressed rows, not columns, and their number.
+    _core.occupancy(_first_action(shape), transitions, initial)
+    pairs = shape.num_states * shape.num_actions
+    return Transitions.sparse(
+        transitions.indptr,
+        transitions.indices,
+        transitions.data,
+        num_states=shape.num_states,
+        num_actions=shape.num_actions,
+        horizon=None if transitions.shape[0] == pairs else shape.horizon,
+    )
+
+
+def _first_action(shape: Shape) -> FloatArray:
+    """The policy that always takes the first action."""
+    policy = np.zeros(shape)
+    policy[..., 0] = 1.0
+    return policy
+
+
+def finite_floats(name: str, values: ArrayLike) -> FloatArray:
+    """An array of finite 64-bit floats, for HiGHS, which accepts NaN without an error."""
+    array = _array(name, values)
+    if array.dtype.kind not in "fiub" or isinstance(values, np.ma.MaskedArray):
+        raise InvalidInputError(
+            f"{name} holds elements of type {array.dtype} ({type(values).__name__}); "
+            "allowed are real numbers"
+        )
+    if not np.isfinite(array).all():
+        raise InvalidInputError(f"{name} has entries that are not finite; HiGHS needs finite ones")
+    return array.astype(np.float64)
+
+
+def limits_of(cost_limit: ArrayLike, num_constraints: int) -> FloatArray:
+    """One finite limit for each constraint, ``[M]``."""
+    limits = np.atleast_1d(_array("cost_limit", cost_limit))
+    real = limits.dtype.kind in "fiub" and not isinstance(cost_limit, np.ma.MaskedArray)
+    if not real or limits.shape != (num_constraints,) or not np.isfinite(limits).all():
+        raise InvalidInputError(
+            f"cost_limit is {cost_limit!r}; it must be {num_constraints} finite number(s)"
+        )
+    return limits.astype(np.float64)
+
+
+def _array(name: str, values: ArrayLike) -> npt.NDArray[Any]:
+    """The values as an array of any type. Masked arrays stay masked, so that they can be refused."""
+    try:
+        return np.asanyarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} cannot be made an array: {error}") from error
+
+
+def check_one_constraint(num_constraints: int, what: str) -> None:
+    """Refuses any other number of constraints."""
+    if num_constraints != 1:
+        raise InvalidInputError(
+            f"there are {num_constraints} constraints; {what} is defined for exactly one"
+        )
+
+
+def policy_of_actions(model: CMDP, actions: ActionArray) -> FloatArray:
+    """The deterministic policy ``[H, S, A]`` that takes the actions ``[H, S]``."""
+    policy = np.zeros(model.shape)
+    np.put_along_axis(policy, actions[..., np.newaxis].astype(np.int64), 1.0, axis=-1)
+    return policy

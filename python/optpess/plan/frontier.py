@@ -1,0 +1,54 @@
+"""The trade-off between reward and cost of a known model: its ends, and the frontier between them."""
+
+from optpess import _core
+from optpess.model import CMDP
+from optpess.plan._problem import Problem, check_one_constraint, policy_of_actions
+from optpess.plan.result import Endpoint, Frontier
+
+__all__ = ["frontier", "solve_least_cost", "solve_unconstrained"]
+
+
+def solve_unconstrained(model: CMDP) -> Endpoint:
+    """The policy with the most reward, whatever it costs; among equals, the one that costs least.
+
+    Example:
+        >>> import optpess as op
+        >>> op.solve_unconstrained(op.zoo.pair()).value
+        1.48
+    """
+    return _endpoint(model, 0, least_cost=False)
+
+
+def solve_least_cost(model: CMDP, constraint: int = 0) -> Endpoint:
+    """The policy with the least cost of one constraint; among equals, the one with the most reward.
+
+    With several constraints, the other costs are ignored.
+
+    Example:
+        >>> import optpess as op
+        >>> float(op.solve_least_cost(op.zoo.pair()).costs[0])
+        0.135
+    """
+    return _endpoint(model, constraint, least_cost=True)
+
+
+def frontier(model: CMDP, *, max_vertices: int = 1_000_000) -> Frontier:
+    """The best reward for every limit, exactly, for a model with one constraint.
+
+    The curve is concave and piecewise linear. Finding its vertices takes one backward induction for each
+    vertex and one for each edge.
+
+    Example:
+        >>> import optpess as op
+        >>> curve = op.frontier(op.zoo.pair())
+        >>> len(curve), round(curve.value_at(0.6) * 96)
+        (5, 79)
+    """
+    check_one_constraint(model.num_constraints, "frontier")
+    return Frontier(_core.frontier_vertices(model, max_vertices))
+
+
+def _endpoint(model: CMDP, constraint: int, *, least_cost: bool) -> Endpoint:
+    policy = policy_of_actions(model, _core.extreme_actions(model, constraint, least_cost))
+    value, costs = Problem.of(model).evaluated(policy)
+    return Endpoint(policy, value, costs)

@@ -1,0 +1,155 @@
+"""What planning returns: plans, the ends of the trade-off between reward and cost, and its frontier."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from optpess import _core
+from optpess.arrays import FloatArray
+from optpess.exceptions import InfeasibleError
+from optpess.plan._problem import Problem
+from optpess.plan.certificate import Reevaluation
+
+__all__ = ["Endpoint", "ExtendedPlan", "Frontier", "Plan"]
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """An optimal policy of a known model."""
+
+    _problem: Problem = field(repr=False)
+    policy: FloatArray
+    """``[H, S, A]``."""
+    multipliers: FloatArray
+    """How much value one more unit of each limit would buy, ``[M]``."""
+    certificate: Reevaluation
+    """Value, costs and a bound on the optimum, computed again after planning."""
+    engine: str
+    """The engine that planned: ``"parametric"``, ``"highs"`` or ``"columns"``."""
+    inductions: int
+    """How many backward inductions it took; 0 for a linear program."""
+    ends: tuple[tuple[float, FloatArray], ...]
+    """Weights and deterministic policies whose mixture is the policy, if the engine knows them."""
+
+    @property
+    def value(self) -> float:
+        """V(r), the optimum."""
+        return self.certificate.value
+
+    @property
+    def costs(self) -> FloatArray:
+        """V(c_m), ``[M]``."""
+        return self.certificate.costs
+
+    @cached_property
+    def occupancy(self) -> FloatArray:
+        """The probability of each (state, action) at each step, ``[H, S, A]``."""
+        return _core.occupancy(self.policy, self._problem.transitions, self._problem.initial)
+
+    def __repr__(self) -> str:
+        costs = np.array2string(self.costs, precision=6, separator=", ")
+        return f"Plan(value={self.value:.6g}, costs={costs}, engine={self.engine!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Endpoint:
+    """A deterministic policy at one end of the trade-off between reward and cost."""
+
+    policy: FloatArray
+    """``[H, S, A]``."""
+    value: float
+    """V(r)."""
+    costs: FloatArray
+    """V(c_m), ``[M]``."""
+
+
+class Frontier:
+    """The vertices (cost, value) of the curve "best reward for a limit", by increasing cost.
+
+    Iterating gives pairs; ``numpy.asarray`` gives an array ``[V, 2]``.
+    """
+
+    def __init__(self, vertices: FloatArray) -> None:
+        self._vertices = vertices
+        self._vertices.setflags(write=False)
+
+    @property
+    def costs(self) -> FloatArray:
+        """The limits at which the slope changes, ``[V]``; the first is the least attainable cost."""
+        return self._vertices[:, 0]
+
+    @property
+    def values(self) -> FloatArray:
+        """The best reward at those limits, ``[V]``."""
+        return self._vertices[:, 1]
+
+    @property
+    def slopes(self) -> FloatArray:
+        """The multiplier along each edge, ``[V - 1]``, decreasing."""
+        return np.diff(self.values) / np.diff(self.costs)
+
+    def value_at(self, limit: float) -> float:
+        """The best reward for a limit; InfeasibleError below the least attainable cost."""
+        if not limit >= self.costs[0]:
+            error = InfeasibleError(
+                f"no policy meets the limit {limit}: the least attainable cost is {self.costs[0]}"
+            )
+            error.kind, error.least_cost = "Infeasible", float(self.costs[0])
+            raise error
+        return float(np.interp(limit, self.costs, self.values))
+
+    def __len__(self) -> int:
+        return len(self._vertices)
+
+    def __iter__(self) -> Iterator[tuple[float, float]]:
+        return ((float(cost), float(value)) for cost, value in self._vertices)
+
+    def __getitem__(self, index: int) -> tuple[float, float]:
+        cost, value = self._vertices[index]
+        return float(cost), float(value)
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> FloatArray:
+        return np.array(self._vertices, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        (low, worst), (high, best) = self[0], self[-1]
+        return (
+            f"Frontier({len(self)} vertices, cost {low:.6g}..{high:.6g}, value {worst:.6g}..{best:.6g})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ExtendedPlan:
+    """The best pair of a policy and a plausible kernel within a limit."""
+
+    policy: FloatArray
+    """``[H, S, A]``, read off the occupancy."""
+    value: float
+    """V(r) of the policy on the chosen kernel: the optimum."""
+    cost: float
+    """V(c) of the policy on the chosen kernel."""
+    multiplier: float
+    """How much value one more unit of the limit would buy."""
+    bound: float
+    """An upper bound on the value of every pair within the limit: the Lagrangian at the multiplier."""
+    occupancy: FloatArray
+    """q, ``[H, S, A]``: the probability of each (state, action) at each step."""
+    flow: FloatArray
+    """z, ``[H - 1, S, A, S]``: the probability of each (state, action, next state) at each step."""
+    engine: str
+    """The engine that planned: ``"parametric"`` or ``"highs"``."""
+    inductions: int
+    """How many extended backward inductions it took; 0 for the linear program."""
+
+    @property
+    def transitions(self) -> FloatArray:
+        """The chosen kernel, ``[H, S, A, S]``; rows are zero where the plan never arrives, and at the
+        last step.
+        """
+        kernel = np.zeros((*self.policy.shape, self.policy.shape[1]))
+        masses = self.flow.sum(axis=-1, keepdims=True)
+        np.divide(self.flow, masses, out=kernel[:-1], where=masses > 0.0)
+        return kernel

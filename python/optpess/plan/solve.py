@@ -1,0 +1,227 @@
+"""Best policies of a known model within its limits, each evaluated again after planning."""
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from optpess import _core
+from optpess.arrays import ArrayLike, FloatArray, TransitionsLike
+from optpess.exceptions import CertificateError, InfeasibleError, InvalidInputError
+from optpess.model import CMDP
+from optpess.plan._columns import solve_by_columns
+from optpess.plan._linear_program import OccupancyLP
+from optpess.plan._problem import Problem, check_one_constraint, limits_of, policy_of_actions
+from optpess.plan.certificate import Reevaluation
+from optpess.plan.result import Plan
+
+__all__ = ["solve", "solve_signals"]
+
+Engine: TypeAlias = Literal["parametric", "highs", "columns"]
+
+# With several constraints and more state-action-steps than this, the default is column generation.
+_COLUMNS_ABOVE = 1_000
+# How far above its limit, relative to the unit of cost, a policy of a linear program may cost before it
+# is refused.
+_COST_TOLERANCE = 1e-9
+# HiGHS calls a limit infeasible that it misses by 1e-10. A limit that is known to be attainable is
+# raised by this much for the solver. The policy is then compared with the limit itself.
+_SOLVER_TOLERANCE = 5e-10
+# The rounding error of the least attainable cost, as in the parametric engine.
+_FEASIBILITY_WIDTH = 1e-12
+
+
+def solve(
+    model: CMDP,
+    engine: Engine | None = None,
+    *,
+    cost_limit: ArrayLike | None = None,
+    time_limit: float | None = None,
+) -> Plan:
+    """The best policy of a known model among those that meet its limits.
+
+    Args:
+        model: the model.
+        engine: ``"parametric"`` (exact, one constraint), ``"highs"`` (the occupancy linear program,
+            any number of constraints) or ``"columns"`` (column generation, for several constraints on
+            large models). The default is the first for one constraint, else the second or, above
+            1,000 state-action-steps, the third.
+        cost_limit: limits to use in place of the model's own; any finite numbers.
+        time_limit: seconds a linear program may take.
+
+    Raises
+    ------
+        InfeasibleError: no policy meets the limits.
+
+    Example:
+        >>> import optpess as op
+        >>> plan = op.solve(op.zoo.pair())
+        >>> round(plan.value * 96), round(plan.multipliers[0] * 6)
+        (79, 7)
+    """
+    limits = model.cost_limits if cost_limit is None else limits_of(cost_limit, model.num_constraints)
+    if engine is None:
+        engine = _default_engine(model)
+    if engine == "columns":
+        return _solve_columns(model, limits)
+    return _solve_problem(Problem.of(model), limits, engine, time_limit)
+
+
+def solve_signals(
+    reward: ArrayLike,
+    costs: ArrayLike,
+    transitions: TransitionsLike,
+    initial: ArrayLike,
+    cost_limit: ArrayLike,
+    engine: Engine | None = None,
+    *,
+    time_limit: float | None = None,
+) -> Plan:
+    """The best policy for a reward and costs of any sign and size, on any kernel.
+
+    A learner's biased estimates pose such problems. Rows of the kernel may sum to less than one.
+
+    Args:
+        reward: ``[H, S, A]``, any finite numbers.
+        costs: ``[H, S, A]``, or ``[M, H, S, A]`` for several constraints; any finite numbers.
+        transitions, initial: as for :func:`evaluate`.
+        cost_limit: a number, or ``[M]`` of them.
+        engine: ``"parametric"`` or ``"highs"``.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> leaking = np.full((2, 2, 2, 2), 0.25)
+        >>> reward = np.array([[[0.0, 8.0], [0.0, 4.0]]] * 2)
+        >>> round(op.solve_signals(reward, reward / 2, leaking, [1.0, 0.0], 3.0).value, 12)
+        6.0
+    """
+    problem = Problem.of_signals(reward, costs, transitions, initial)
+    num_constraints = len(problem.costs)
+    if engine is None:
+        engine = "parametric" if num_constraints == 1 else "highs"
+    return _solve_problem(problem, limits_of(cost_limit, num_constraints), engine, time_limit)
+
+
+def _default_engine(model: CMDP) -> Engine:
+    if model.num_constraints == 1:
+        return "parametric"
+    return "highs" if np.prod(model.shape) <= _COLUMNS_ABOVE else "columns"
+
+
+def _solve_problem(problem: Problem, limits: FloatArray, engine: str, time_limit: float | None) -> Plan:
+    if engine == "parametric":
+        return _solve_parametric(problem, limits)
+    if engine == "highs":
+        return _solve_highs(problem, limits, time_limit)
+    raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric', 'highs' and 'columns'")
+
+
+def _solve_parametric(problem: Problem, limits: FloatArray) -> Plan:
+    check_one_constraint(len(problem.costs), "the parametric engine")
+    answer = _core.solve_parametric(
+        problem.shape,
+        problem.reward,
+        problem.costs[0],
+        problem.transitions,
+        problem.initial,
+        float(limits[0]),
+    )
+    certificate = Reevaluation(
+        costs=np.array([answer["cost"]]),
+        limits=limits,
+        repair=answer["repair"],
+        value=answer["value"],
+        bound=answer["bound"],
+    )
+    return Plan(
+        _problem=problem,
+        policy=answer["policy"],
+        multipliers=np.array([answer["multiplier"]]),
+        certificate=certificate,
+        engine="parametric",
+        inductions=answer["inductions"],
+        ends=tuple(answer["ends"]),
+    )
+
+
+def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None) -> Plan:
+    problem = problem.checked()
+    _check_each_limit(problem, limits)
+    program = OccupancyLP(*problem.shape, len(problem.costs))
+    aimed_at = limits
+    plan = None
+    for _ in range(4):
+        solution = program.solve(
+            problem.transitions,
+            problem.with_steps(problem.reward),
+            problem.with_steps(problem.costs),
+            aimed_at,
+            problem.initial,
+            time_limit=time_limit,
+        )
+        if solution is None:
+            # A single limit was checked to be attainable.
+            if plan is None and aimed_at is limits and len(limits) == 1:
+                aimed_at = limits + _SOLVER_TOLERANCE * problem.cost_units(limits)
+                continue
+            break
+        greedy, _ = problem.lagrangian(solution.multipliers)
+        policy = _core.policy_from_occupancy(solution.occupancy, greedy)
+        repair = max(float((limits - aimed_at).max()), 0.0)
+        certificate = problem.reevaluated(policy, solution.multipliers, limits, repair)
+        plan = Plan(problem, policy, solution.multipliers, certificate, "highs", 0, ())
+        if (certificate.slack >= 0.0).all():
+            return plan
+        # The solver meets limits up to its tolerance. Lower the limits by the excess and start anew.
+        aimed_at = aimed_at - 1.5 * np.maximum(-certificate.slack, 0.0)
+        program.forget()
+    if plan is None:
+        raise _infeasible(problem, limits)
+    if (-plan.certificate.slack > _COST_TOLERANCE * problem.cost_units(limits)).any():
+        raise CertificateError(
+            f"the linear program's policy costs {plan.costs} against the limits {limits}"
+        )
+    return plan  # the least attainable cost equals the limit up to rounding
+
+
+def _solve_columns(model: CMDP, limits: FloatArray) -> Plan:
+    solution = solve_by_columns(model, limits)
+    problem = Problem.of(model)
+    if solution is None:
+        raise _infeasible(problem, limits)
+    ends = [policy_of_actions(model, actions) for actions in solution.actions]
+    policy = ends[0]
+    if len(ends) > 1:
+        policy = _core.mix_policies(ends, solution.weights, model.transitions, model.initial)
+    certificate = problem.reevaluated(policy, solution.multipliers, limits, 0.0)
+    if (certificate.slack < -_COST_TOLERANCE).any():
+        raise CertificateError(f"the mixture costs {certificate.costs} against the limits {limits}")
+    return Plan(
+        _problem=problem,
+        policy=policy,
+        multipliers=solution.multipliers,
+        certificate=certificate,
+        engine="columns",
+        inductions=solution.inductions,
+        ends=tuple(zip(solution.weights, ends, strict=True)),
+    )
+
+
+def _check_each_limit(problem: Problem, limits: FloatArray) -> None:
+    """Refuses limits that no policy meets even one at a time. HiGHS need not recognise such limits."""
+    least = problem.least_costs()
+    # If costs of both signs cancel, the sum says nothing about its rounding error; its terms do.
+    rounding = 1e-15 * (problem.shape.horizon + 8) * problem.cost_units(limits)
+    width = np.maximum(_FEASIBILITY_WIDTH * np.maximum(np.abs(least), np.abs(limits)), rounding)
+    if (least > limits + width).any():
+        raise _infeasible(problem, limits)
+
+
+def _infeasible(problem: Problem, limits: FloatArray) -> InfeasibleError:
+    least = problem.least_costs().tolist()
+    error = InfeasibleError(
+        f"no policy meets the limits {limits.tolist()}: the least attainable costs, one at a time, "
+        f"are {least}"
+    )
+    error.kind = "Infeasible"
+    error.least_cost = least[0] if len(least) == 1 else None
+    return error

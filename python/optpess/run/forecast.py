@@ -1,0 +1,68 @@
+"""Predicts what a run will do: when it leaves the baseline, and how long it takes."""
+
+import time
+from dataclasses import dataclass
+
+from optpess import _core
+from optpess.learn.base import Learner
+from optpess.learn.optpess import OptPessPrimalDual
+from optpess.model import CMDP
+
+__all__ = ["Forecast", "forecast"]
+
+# A timing is long enough to be trusted after this many seconds.
+_LONG_ENOUGH = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What to expect of a run."""
+
+    leaves_baseline: int | None
+    """The episode (from 0) at which OptPess-LP is expected to leave the baseline; None if it does not
+    within K episodes, if the safe cost is still to be estimated, or for other algorithms."""
+    tightening_horizon: int | None
+    """C'': the first episode number from which the tightening of OptPess-PrimalDual is at most half
+    the margin; None for other algorithms."""
+    seconds: float | None
+    """The predicted time of the episodes that are left, for one replicate on one core of this machine.
+    None for OptPess-LP if it is still on the baseline and expected to leave it: how long its plans take
+    is not known before."""
+
+
+def forecast(model: CMDP, learner: Learner) -> Forecast:
+    """Predicts a run from expected counts and from the time of its first episodes.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> model = op.zoo.pair()
+        >>> always_first = np.tile([1.0, 0.0], (2, 2, 1))
+        >>> margin = op.SafetyMargin(cost_limit=0.6, safe_cost=0.135)
+        >>> learner = op.OptPessLP(shape=model.shape, initial=model.initial, num_episodes=10_000_000,
+        ...                        baseline=op.SafeBaseline(always_first, margin))
+        >>> 10_000 < op.forecast(model, learner).leaves_baseline < 1_000_000
+        True
+    """
+    leaves = learner._inner.gate_forecast(model)
+    horizon = None
+    if isinstance(learner, OptPessPrimalDual):
+        margin = (learner.cost_limit, learner.parameters["safe_cost"])
+        delta = learner.parameters["failure_probability"]
+        horizon = _core.tightening_horizon(learner.shape, *margin, delta)
+    will_change = leaves is not None and leaves >= learner.episodes_observed
+    return Forecast(leaves, horizon, None if will_change else _seconds(model, learner))
+
+
+def _seconds(model: CMDP, learner: Learner) -> float:
+    """Times longer and longer bursts of the episodes that are left, until one takes long enough."""
+    left = learner.num_episodes - learner.episodes_observed
+    if left == 0:
+        return 0.0
+    burst = min(256, left)
+    while True:
+        start = time.perf_counter()
+        _core.simulate_learner(model, learner._inner, 0.0, [0], 0, 1, burst, False, False, None)
+        elapsed = time.perf_counter() - start
+        if elapsed > _LONG_ENOUGH or burst == left:
+            return left * elapsed / burst
+        burst = min(4 * burst, left)
