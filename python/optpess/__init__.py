@@ -169,8 +169,9 @@ def __dir__() -> list[str]:
 
 def _show_public_place() -> None:
     """Makes classes and functions name this package as their module, also in tracebacks and pickles."""
-    for name in __all__:
-        thing = globals()[name]
+    for thing in [globals()[name] for name in __all__]:
+        if inspect.isclass(thing) and (fields := inspect.get_annotations(thing, eval_str=True)):
+            thing.__annotations__ = fields  # as text, they could not be found in this module
         if (inspect.isclass(thing) or inspect.isroutine(thing)) and thing.__module__ != __name__:
             thing.__module__ = __name__
 

@@ -1,5 +1,7 @@
 """The types of the arrays that functions of this package take and return."""
 
+from __future__ import annotations
+
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np

@@ -1,5 +1,7 @@
 """The exceptions of this package. The compiled core raises them too; it declares none of its own."""
 
+from __future__ import annotations
+
 __all__ = [
     "CertificateError",
     "CheckpointError",

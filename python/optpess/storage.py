@@ -4,6 +4,8 @@ A file is refused if it contains pickled objects, a member that claims to be lar
 name or element type that was not expected.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import struct

@@ -1,5 +1,7 @@
 """The base classes of all learners, and what learners hand out: deployments, estimates, signals."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -279,7 +281,7 @@ def check_baseline(baseline: SafeBaseline, shape: tuple[int, int, int]) -> None:
         )
 
 
-def deployment_of(answer: "DeploymentDict") -> Deployment:
+def deployment_of(answer: DeploymentDict) -> Deployment:
     """A deployment from the core's answer."""
     certificate = None
     if answer["certificate"] is not None:

@@ -1,5 +1,7 @@
 """The paper's two algorithms, to be driven episode by episode or by :func:`optpess.simulate`."""
 
+from __future__ import annotations
+
 from typing import Any, Literal, Self
 
 import numpy as np

@@ -4,6 +4,8 @@ They have the methods, estimates and records of :class:`optpess.OptPessLP`. Only
 the transitions of the true model.
 """
 
+from __future__ import annotations
+
 from optpess import _core
 from optpess.arrays import ArrayLike, TransitionsLike
 from optpess.exceptions import InvalidInputError

@@ -1,5 +1,7 @@
 """Arguments of learners (margins, baselines, confidence rules) and the guarantees that follow."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 

@@ -1,5 +1,7 @@
 """Known models: finite-horizon constrained Markov decision processes, and their files."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from os import PathLike
 from typing import Any, NamedTuple, Self

@@ -3,6 +3,8 @@
 The constructors refuse noise that violates the paper's Assumption 2.1 (variance proxy at most 1/2).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from optpess import _core

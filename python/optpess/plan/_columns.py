@@ -7,6 +7,8 @@ policies (Dantzig and Wolfe 1960). HiGHS solves the master, which has M + 1 rows
 the inductions.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

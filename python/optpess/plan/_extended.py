@@ -10,6 +10,8 @@ to <q, c> <= tau, and to every kernel row z / q being within its box:
     lower[h, s, a, s'] q[h, s, a] <= z[h, s, a, s'] <= upper[h, s, a, s'] q[h, s, a].
 """
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -12,6 +12,8 @@ known faults when it starts from an earlier basis. So callers check the numbers 
 answer after, and solve again from scratch if the answer fails.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +33,7 @@ __all__ = [
     "new_solver",
 ]
 
-# The tightest tolerance HiGHS accepts, and the least size of a matrix entry that it can be told to keep.
+# The tightest tolerance that HiGHS accepts, and the least threshold below which it drops matrix entries.
 _TOLERANCE = 1e-10
 _LEAST_ENTRY = 1e-12
 

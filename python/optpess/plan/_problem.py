@@ -1,5 +1,7 @@
 """A planning problem: a reward and costs on a kernel, from a model or from a learner's estimates."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -43,7 +45,7 @@ class Problem:
     ) -> Self:
         """The problem of signals ``[H, S, A]`` and ``[M, H, S, A]`` or ``[H, S, A]``.
 
-        Elements are not looked at: the compiled core checks the arrays it is given, and
+        Elements are not checked here: the compiled core checks the arrays it is given, and
         :meth:`checked` those that go to HiGHS.
         """
         reward, costs = _array("reward", reward), _array("costs", costs)

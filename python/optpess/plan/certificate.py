@@ -1,6 +1,9 @@
 """What re-evaluating a policy found: certificates of deployments, re-evaluations of plans."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -77,6 +80,9 @@ class Certificate:
     def limit(self) -> float:
         """The limit, if there is one constraint."""
         return _only(self.limits, "limit")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.costs, self.limits, self.repair)  # pickles are checked too
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Certificate) and self._key() == other._key()

@@ -1,5 +1,7 @@
 """The trade-off between reward and cost of a known model: its ends, and the frontier between them."""
 
+from __future__ import annotations
+
 from optpess import _core
 from optpess.model import CMDP
 from optpess.plan._problem import Problem, check_one_constraint, policy_of_actions

@@ -1,5 +1,7 @@
 """What planning returns: plans, the ends of the trade-off between reward and cost, and its frontier."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,5 +1,7 @@
 """Best policies of a known model within its limits, each evaluated again after planning."""
 
+from __future__ import annotations
+
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -85,7 +87,12 @@ def solve_signals(
         costs: ``[H, S, A]``, or ``[M, H, S, A]`` for several constraints; any finite numbers.
         transitions, initial: as for :func:`evaluate`.
         cost_limit: a number, or ``[M]`` of them.
-        engine: ``"parametric"`` or ``"highs"``.
+        engine: ``"parametric"`` (the default for one constraint) or ``"highs"``.
+        time_limit: seconds a linear program may take.
+
+    Raises
+    ------
+        InfeasibleError: no policy meets the limits.
 
     Example:
         >>> import numpy as np, optpess as op

@@ -1,5 +1,7 @@
 """Draws the curves of runs: one panel for each curve."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,14 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["plot_run", "plot_runs"]
 
 
-def plot_run(run: Run) -> "Figure":
+def plot_run(run: Run) -> Figure:
     """Draws regret, weak and strong violation and multiplier of one run: a thin line for each
     replicate, a bold one for their median.
     """
     return plot_runs({str(run.parameters.get("algorithm", "run")): run})
 
 
-def plot_runs(runs: Mapping[str, Run]) -> "Figure":
+def plot_runs(runs: Mapping[str, Run]) -> Figure:
     """Draws several runs into the same panels; the keys are their names in the legend."""
     try:
         from matplotlib.figure import Figure

@@ -1,5 +1,7 @@
 """Colours, dashes and titles of the figures."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from itertools import cycle, product
 

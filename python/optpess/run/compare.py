@@ -1,5 +1,7 @@
 """Runs several learners on one model and puts the results into one table."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,7 +87,7 @@ class Comparison:
             lines.append("| " + " | ".join(cells) + " |")
         return "\n".join(lines)
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Regret, violations and multipliers of all runs in the same panels, as a matplotlib figure."""
         from optpess.plot import plot_runs  # lazy: plot
 
@@ -117,11 +119,11 @@ def compare(
     Example:
         >>> import optpess as op
         >>> model = op.zoo.pair()
-        >>> told = dict(shape=model.shape, initial=model.initial, num_episodes=500,
+        >>> given = dict(shape=model.shape, initial=model.initial, num_episodes=500,
         ...             margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135),
         ...             confidence=op.Scaled(0.01))
         >>> found = op.compare(model, {
-        ...     "ours": op.OptPessPrimalDual(**told), "free": op.UnconstrainedOptimistic(**told)})
+        ...     "ours": op.OptPessPrimalDual(**given), "free": op.UnconstrainedOptimistic(**given)})
         >>> [row["learner"] for row in found.table]
         ['ours', 'free']
     """

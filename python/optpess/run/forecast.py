@@ -1,5 +1,7 @@
 """Predicts what a run will do: when it leaves the baseline, and how long it takes."""
 
+from __future__ import annotations
+
 import time
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """The record of a simulation: curves, exact totals, the guarantee and all parameters; and its file."""
 
+from __future__ import annotations
+
 import importlib
 import json
 from dataclasses import dataclass, field
@@ -158,7 +160,7 @@ class Run:
         tags = {"format": np.array(_FORMAT), "facts": np.array(json.dumps(facts))}
         storage.save_arrays(path, tags | arrays)
 
-    def plot(self) -> "Figure":
+    def plot(self) -> Figure:
         """Regret, violations and multiplier against episodes, as a matplotlib figure."""
         from optpess.plot import plot_run  # lazy: plot
 

@@ -1,5 +1,7 @@
 """Runs replicates of a learner against a known model, in compiled code."""
 
+from __future__ import annotations
+
 import os
 import sys
 import time
@@ -123,7 +125,7 @@ def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> No
 
 def _to_run(
     learner: Learner,
-    outcomes: "list[OutcomeDict]",
+    outcomes: list[OutcomeDict],
     numbers: list[int],
     episodes: int,
     optimum: float,

@@ -3,6 +3,8 @@
 Each is restated as "maximise reward, cost at most a limit". All are stationary.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
 from optpess.model import CMDP

@@ -1,5 +1,7 @@
 """Random constrained MDPs with sparse transitions (garnets)."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from optpess.exceptions import InvalidInputError

@@ -1,6 +1,7 @@
 """The public names: which there are, which module they name, their types, pickles and docstrings."""
 
 import ast
+import copy
 import importlib.metadata
 import inspect
 import pickle
@@ -145,6 +146,9 @@ def test_a_certificate_cannot_be_changed():
         certificate.costs[0] = 9.0
     with pytest.raises(AttributeError):
         certificate.costs = given
+    for twin in (pickle.loads(pickle.dumps(certificate)), copy.deepcopy(certificate)):
+        with pytest.raises(ValueError, match="read-only"):
+            twin.costs[0] = 9.0
 
 
 # The stub of the compiled module
