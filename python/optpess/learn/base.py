@@ -125,6 +125,9 @@ class Learner:
     parameters: dict[str, Any]
     """The arguments of the learner, as kept in records."""
 
+    def __init__(self) -> None:
+        raise TypeError("Learner is a base class; make an OptPessLP or another learner")
+
     def next_policy(self) -> Deployment:
         """Plans the next episode from everything observed so far."""
         return deployment_of(self._inner.next_policy())

@@ -99,6 +99,11 @@ def test_a_learner_describes_exactly_the_arguments_it_takes(name):
     assert "..." not in listed
 
 
+def test_the_base_class_of_learners_is_no_learner():
+    with pytest.raises(TypeError, match="base class"):
+        op.Learner()
+
+
 # Certificates
 
 
