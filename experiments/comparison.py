@@ -138,7 +138,7 @@ def compared(name: str) -> dict[str, Any]:
         learners[learner] = make(rule)
         print(f"{name}: {learner} with {rule}, {time.perf_counter() - start:.0f} s", flush=True)
     found = op.compare(problem.model, learners, replicates=problem.replicates, seed=SEED)
-    found.plot().savefig(ROOT / "docs" / f"comparison-{name}.png", dpi=90)
+    found.plot().savefig(ROOT / "docs" / "figures" / f"comparison-{name}.png", dpi=90)
     print(f"{name}: {time.perf_counter() - start:.0f} s\n{found.to_markdown()}", flush=True)
     model = problem.model
     facts = (
@@ -168,7 +168,7 @@ def write_page(results: dict[str, Any]) -> None:
     """Replaces the part of the page between the marks."""
     parts = [
         f"### {found['title']}\n\n{found['facts']}\n\n{found['table']}\n\n"
-        f"![{found['title']}: regret and violations over episodes](comparison-{name}.png)\n"
+        f"![{found['title']}: regret and violations over episodes](figures/comparison-{name}.png)\n"
         for name, found in results.items()
         if name in PROBLEMS
     ]

@@ -1,6 +1,6 @@
 """The paper's two algorithms at the paper's own constants, run to where something happens.
 
-Writes experiments/record/theorem-constants.json, docs/theorem-constants.md and a picture. Run by
+Writes experiments/record/theorem-constants.json, docs/theorem-constants.md and two figures. Run by
 `make experiments`; takes about twenty minutes on two cores. `--only NAME` runs one part again.
 """
 
@@ -19,6 +19,7 @@ import optpess as op
 from optpess.plot import plot_runs
 
 ROOT = Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs" / "figures"
 RECORD = ROOT / "experiments" / "record"
 PAIR_MARGIN = op.SafetyMargin(cost_limit=0.6, safe_cost=0.135)
 ALWAYS_FIRST = np.tile([1.0, 0.0], (2, 2, 1))
@@ -126,10 +127,10 @@ def main() -> None:
     write_table(results)
     runs = {name: op.load_run(RECORD / f"{name.replace(', ', '-').lower()}.npz") for name in results}
     plot_runs({name: run for name, run in runs.items() if name.startswith("pair")}).savefig(
-        ROOT / "docs" / "theorem-constants-pair.png", dpi=110
+        FIGURES / "theorem-constants-pair.png", dpi=110
     )
     plot_runs({name: run for name, run in runs.items() if not name.startswith("pair")}).savefig(
-        ROOT / "docs" / "theorem-constants-others.png", dpi=110
+        FIGURES / "theorem-constants-others.png", dpi=110
     )
 
 
