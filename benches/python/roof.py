@@ -32,7 +32,7 @@ from problems import Size
 
 def measured() -> dict[str, Any] | None:
     """The machine's peaks with its widest vectors; None where they cannot be measured."""
-    command = ["cargo", "bench", "--quiet", "-p", "optpess-core", "--bench", "roof"]
+    command = ["cargo", "bench", "--quiet", "-p", "optpess-benches", "--bench", "roof"]
     output = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if not lines or "error" in lines[0]:

@@ -17,7 +17,7 @@ use rand::{RngExt, SeedableRng};
 use crate::instances::{Instance, media};
 
 /// |S|, |A|, H and how many successors every row has; None if every state follows every state.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Size {
     pub states: usize,
     pub actions: usize,
@@ -109,6 +109,7 @@ impl Size {
 }
 
 /// A problem with a constraint, its policy of least cost and the margin that policy leaves.
+#[derive(Debug)]
 pub struct Case {
     pub id: String,
     pub model: ConstrainedMdp,

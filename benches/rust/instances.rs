@@ -8,6 +8,7 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 /// What evaluation needs, for transitions that differ from step to step.
+#[derive(Debug)]
 pub struct Instance {
     /// The sizes, as the id of a measurement.
     pub id: String,

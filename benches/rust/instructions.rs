@@ -2,14 +2,9 @@
 //! are played first and how many are counted, `--case NAME --episodes N` plays N episodes of one.
 //! `scripts/callgrind` runs each case twice; the difference is free of everything that is done once.
 
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod grid;
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod instances;
-
 use std::hint::black_box;
 
-use grid::{Case, Size};
+use optpess_benches::grid::{Case, Size};
 use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::run::{Control, EngineChoice, Simulation, simulate};
 

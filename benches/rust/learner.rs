@@ -2,15 +2,10 @@
 //! constants; OptPess-LP is measured before its gate with a larger bonus, so that the gate stays shut, and
 //! past it with one so small that the gate is open from the first episode.
 
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod grid;
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod instances;
-
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use grid::{Case, GRID};
+use optpess_benches::grid::{Case, GRID, Size};
 use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::record::Recorder;
 use optpess_core::run::{Control, EngineChoice, Replicate};
@@ -48,7 +43,7 @@ fn measure(
 }
 
 fn episodes(criterion: &mut Criterion) {
-    for size in GRID.into_iter().filter(grid::Size::learner_fits) {
+    for size in GRID.into_iter().filter(Size::learner_fits) {
         let case = Case::new(size);
         let warm_up = WARM_UP.min(WARM_UP_WORK / size.multiply_adds());
         measure(criterion, "primal-dual", &case, warm_up, case.primal_dual());

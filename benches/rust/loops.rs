@@ -2,16 +2,11 @@
 //! uniformly random play: counts and averages, bonus, evaluation, backward induction, parametric solve;
 //! and the judge's evaluation on the true model.
 
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod grid;
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod instances;
-
 use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use grid::{Case, GRID, Size, terms};
+use optpess_benches::grid::{Case, GRID, Size, terms};
 use optpess_core::confidence::ConfidenceRule;
 use optpess_core::estimate::Estimates;
 use optpess_core::evaluate::{Evaluator, PairEvaluator, evaluate};

@@ -1,16 +1,14 @@
-//! Timings of what everything exact is made of: values and occupancy of a policy, backward
-//! induction, and the validation that precedes them.
-
-#[allow(dead_code, reason = "the other benches use more of it")]
-mod instances;
+//! Times of exact work on a known model: evaluation and occupancy of a policy, one backward induction, a whole
+//! plan within a cost limit, and the checks of the arrays that come before.
 
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use instances::Instance;
+use optpess_benches::grid::{Case, GRID};
+use optpess_benches::instances::Instance;
 use optpess_core::evaluate::{evaluate, occupancy};
 use optpess_core::model::{Kernel, RowStorage};
-use optpess_core::plan::GreedyPlan;
+use optpess_core::plan::{ChordSearch, GreedyPlan, PlainOracle, PlanningProblem};
 use optpess_core::policy::MarkovPolicy;
 
 fn instances() -> Vec<Instance> {
@@ -49,6 +47,30 @@ fn kernels(criterion: &mut Criterion) {
     }
 }
 
+/// A whole plan from scratch: the best policy within the limit, on the true model.
+fn plans(criterion: &mut Criterion) {
+    let cases = GRID.map(Case::new).into_iter().chain([Case::media()]);
+    for case in cases {
+        let model = &case.model;
+        let problem = PlanningProblem {
+            shape: model.shape(),
+            reward: model.reward(),
+            cost: &model.costs()[0],
+            kernel: model.kernel(),
+            initial: model.initial(),
+        };
+        let mut search = ChordSearch::new(model.shape()).expect("it fits");
+        let mut oracle = PlainOracle::new(&problem).expect("it fits");
+        criterion.bench_function(&format!("plan/{}", case.id), |bencher| {
+            bencher.iter(|| {
+                search.forget();
+                black_box(search.solve(&mut oracle, case.margin.cost_limit()))
+                    .expect("within the limit")
+            });
+        });
+    }
+}
+
 /// What a plain array costs at each call before anything is computed: a copy and a check.
 fn validation(criterion: &mut Criterion) {
     for instance in [Instance::dense(20, 4, 10), Instance::dense(50, 5, 20)] {
@@ -75,6 +97,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(std::time::Duration::from_millis(500))
         .measurement_time(std::time::Duration::from_secs(2));
-    targets = kernels, validation
+    targets = kernels, plans, validation
 }
 criterion_main!(benches);
