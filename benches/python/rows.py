@@ -15,7 +15,6 @@ import optpess as op
 import peer_highs
 import peer_numba
 import peer_numba_baseline
-import peer_numba_sparse
 import peer_numpy
 import problems
 import processes
@@ -182,7 +181,7 @@ def sparse(peaks: dict[str, Any] | None, rounds: int) -> list[Row]:
     turns: dict[str, Turn] = {
         "ours": (lambda: simulated(task, K, K), K),
         "numba lists": (
-            lambda: peer_numba_sparse.run_sparse(lists, *task.arrays[1:], K, DELTA, count.numba, 1),
+            lambda: peer_numba.run_lists(lists, *task.arrays[1:], K, DELTA, count.numba, 1),
             count.numba,
         ),
         "numba rows": (lambda: peer_numba.run_rows(*task.arrays, K, DELTA, few, 1), few),

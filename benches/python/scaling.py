@@ -15,7 +15,6 @@ import os
 from typing import Any
 
 import peer_numba
-import peer_numba_sparse
 import problems
 import roof
 from harness import RECORD, Turn, facts, in_turns, wall_in_turns, write
@@ -41,7 +40,7 @@ def point(size: Size, peaks: dict[str, Any] | None, rounds: int) -> dict[str, An
     else:
         lists = task.lists()
         turns["numba lists"] = (
-            lambda: peer_numba_sparse.run_sparse(lists, *task.arrays[1:], K, DELTA, K, 1),
+            lambda: peer_numba.run_lists(lists, *task.arrays[1:], K, DELTA, K, 1),
             K,
         )
         observed = turns["numba lists"][0]()[3]
