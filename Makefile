@@ -5,7 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+BUILDER := $(VENV)/.build-installed
 READY := $(VENV)/.checks-installed
+EXTENSION := python/optpess/_core.abi3.so
 
 # The build must see this project's environment and no other.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -18,7 +20,7 @@ BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-calls bench-instructions bench-plots fingerprint billion experiments comparison clean tools peers
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-instructions bench-plots fingerprint billion experiments comparison clean tools peers module
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -26,26 +28,36 @@ help: ## list the tasks
 	@echo "Variables: PYTHON=python3.12 chooses the interpreter, PYTEST_ARGS='-k gate' narrows the Python tests,"
 	@echo "BENCH_ARGS='--only sparse' goes to the script or bench of a bench task."
 
-demo: build ## both algorithms at the paper's constants (3 min / 1 min)
+demo: build $(VENV)/.figures-installed ## both algorithms at the paper's constants (3 min / 1 min)
 	$(BIN)/python examples/demo.py
 
-build: $(READY) ## compile the extension, optimised, into .venv (2 min / 3 s)
-	@echo "Building the extension"
+# The sum tells the benches that what is installed is this build and no other.
+build: $(BUILDER) ## compile the extension, optimised, into .venv (2 min / 3 s)
+	@echo "Building the extension, optimised"
 	@mkdir -p target
 	@$(BIN)/maturin develop --release > target/build.log 2>&1 || { cat target/build.log >&2; exit 1; }
+	@cksum < $(EXTENSION) > target/optimised-extension
 
-test: test-rust test-python ## all quick tests, Rust then Python (4 min / 1 min)
+# For tests: quick to compile, with assertions, from the same compiled core as `cargo test`.
+module: $(BUILDER)
+	@echo "Building the extension for tests"
+	@mkdir -p target
+	@$(BIN)/maturin develop > target/build.log 2>&1 || { cat target/build.log >&2; exit 1; }
 
-test-rust: $(READY) ## unit, golden, property and doc tests of the core (2 min / 20 s)
-	cargo test --workspace --quiet
+test: test-rust test-python ## all quick tests, Rust then Python (3 min / 1 min)
 
-test-python: build ## Python tests, without the slow statistical ones (2 min / 30 s)
+test-rust: $(BUILDER) ## unit, golden, property and doc tests of the core (2 min / 20 s)
+	CARGO_PROFILE_TEST_OPT_LEVEL=0 cargo test --quiet --lib
+	cargo test --quiet --test '*'
+	cargo test --quiet --doc
+
+test-python: module $(READY) ## Python tests, without the slow statistical ones (2 min / 30 s)
 	$(PYTEST) -n 2 -q -m "not slow" $(PYTEST_ARGS)
 
-test-slow: build ## only the slow statistical tests, at the paper's constants (5 min)
+test-slow: build $(READY) ## only the slow statistical tests, at the paper's constants (5 min)
 	$(PYTEST) -n 2 -q -m slow $(PYTEST_ARGS)
 
-lint: build ## formatting, clippy, ruff, mypy, stubs against the built module (3 min / 20 s)
+lint: module $(READY) ## formatting, clippy, ruff, mypy, stubs against the built module (3 min / 20 s)
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
@@ -59,40 +71,36 @@ format: $(READY) ## rewrite the sources in the house format (2 s)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-wheel-test: $(READY) ## build a wheel, test it alone in an empty environment (3 min / 1 min)
+wheel-test: $(BUILDER) ## build a wheel, test it alone in an empty environment (3 min / 1 min)
 	scripts/wheel-test
 
-docs-test: build ## run the Python examples of README and docs (2 min / 10 s)
+docs-test: module $(READY) ## run the Python examples of README and docs (2 min / 10 s)
 	$(PYTEST) -q tests/python/docs
 
 bench: build peers ## the table of ratios: learners against numba, NumPy, JAX, HiGHS (6 min / 3 min)
 	$(BIN)/python benches/python/speed.py $(BENCH_ARGS)
 
 bench-rust: build ## criterion: every inner loop and one episode of each algorithm, by size (10 min)
-	cargo bench --workspace -- $(BENCH_ARGS)
+	cargo bench -p optpess-benches --bench loops --bench learner --bench known -- $(BENCH_ARGS)
 	$(BIN)/python benches/python/criterion.py $(if $(BENCH_ARGS),--no-record)
 
-bench-calls: build ## calls from Python against NumPy, SciPy and HiGHS (15 min)
-	$(BIN)/python benches/python/evaluate.py $(BENCH_ARGS)
-	$(BIN)/python benches/python/plan.py $(BENCH_ARGS)
-
-bench-instructions: $(READY) ## instructions an episode under callgrind; BENCH_ARGS=--check compares (1 min)
+bench-instructions: $(BUILDER) ## instructions an episode under callgrind; BENCH_ARGS=--check compares (1 min)
 	scripts/callgrind $(BENCH_ARGS)
 
 bench-plots: build peers ## cost an episode against S, A, H, successors and threads, as figures (3 min)
 	$(BIN)/python benches/python/scaling.py $(BENCH_ARGS)
 	$(BIN)/python benches/python/plots.py
 
-fingerprint: ## a hash of every bit of some 50 cases, to compare two commits (1 min / 10 s)
+fingerprint: ## a hash of every bit of some 60 cases, to compare two commits (1 min / 10 s)
 	@scripts/fingerprint
 
-billion: build ## 10^9 episodes of OptPess-PrimalDual on the pair (about 10 min)
+billion: build $(VENV)/.figures-installed ## 10^9 episodes of OptPess-PrimalDual on the pair (about 10 min)
 	$(BIN)/python experiments/billion.py $(BENCH_ARGS)
 
-experiments: build ## the runs of docs/learning.md at the paper's constants (30 min)
+experiments: build $(VENV)/.figures-installed ## the runs of docs/learning.md at the paper's constants (30 min)
 	$(BIN)/python experiments/theorem_constants.py
 
-comparison: build ## the tables and pictures of docs/comparison.md (20 min)
+comparison: build $(VENV)/.figures-installed ## the tables and pictures of docs/comparison.md (20 min)
 	$(BIN)/python experiments/comparison.py
 
 clean: ## remove everything the tasks produced (1 s)
@@ -104,14 +112,19 @@ tools:
 	@scripts/check-tools "$(PYTHON)"
 
 # What the benches compare with; without JAX a column stays empty.
-peers: $(READY)
+peers: $(BUILDER)
 	@$(PIP) install --quiet --group bench
 	@$(PIP) install --quiet --group bench-jax 2>/dev/null || echo "JAX could not be installed"
 
-# The environment is renewed when the list of dependencies changes.
-$(READY): pyproject.toml | tools
-	@echo "Preparing $(VENV) (about a minute)"
+# The environment is renewed when the list of dependencies changes. Each task installs the group it needs.
+$(BUILDER): pyproject.toml | tools
+	@echo "Preparing $(VENV)"
 	@test -x $(BIN)/python || "$(PYTHON)" -m venv $(VENV)
 	@$(PIP) install --quiet --upgrade pip
-	@$(PIP) install --quiet --group checks
+	@$(PIP) install --quiet --group build
+	@touch $@
+
+$(VENV)/.%-installed: pyproject.toml | $(BUILDER)
+	@echo "Installing what '$*' needs into $(VENV)"
+	@$(PIP) install --quiet --group $*
 	@touch $@
