@@ -47,7 +47,7 @@ module: $(BUILDER)
 test: test-rust test-python ## all quick tests, Rust then Python (3 min / 1 min)
 
 test-rust: $(BUILDER) ## unit, golden, property and doc tests of the core (2 min / 20 s)
-	CARGO_PROFILE_TEST_OPT_LEVEL=0 cargo test --quiet --lib
+	CARGO_PROFILE_TEST_OPT_LEVEL=0 cargo test --quiet -p optpess-core --lib
 	cargo test --quiet --test '*'
 	cargo test --quiet --doc
 
