@@ -1,9 +1,7 @@
 //! Who may know whom. Reads the sources as text; each checker is first tried on a text that breaks the
 //! rule, so that none of them can pass by seeing nothing.
 
-use crate::sources::{
-    Source, modules_imported, rooms_used, sources, without_comments, without_tests,
-};
+use crate::sources::{Source, rooms_used, sources, without_comments, without_tests};
 
 /// The modules of the core, in a line: a module may use itself and those before it. `fast::isa` is an entry of its own.
 const CORE_ORDER: [&str; 21] = [
@@ -34,29 +32,6 @@ const CORE_ORDER: [&str; 21] = [
 fn core_ranks() -> Vec<(&'static str, u8)> {
     CORE_ORDER.into_iter().zip(0..).collect()
 }
-
-/// The same for the Python package, where `_core` is the compiled module.
-const PYTHON_RANKS: [(&str, u8); 19] = [
-    ("exceptions", 0),
-    ("_core", 0),
-    ("noise", 1),
-    ("storage", 1),
-    ("model", 2),
-    ("zoo", 3),
-    ("highs", 3),
-    ("plans", 3),
-    ("terms", 3),
-    ("columns", 4),
-    ("extended", 4),
-    ("learners", 4),
-    ("peers", 5),
-    ("planning", 5),
-    ("runs", 5),
-    ("plot", 5),
-    ("simulation", 6),
-    ("comparison", 7),
-    ("__init__", u8::MAX),
-];
 
 /// What the learner must never see: the truth.
 const TRUTH: [&str; 2] = ["ConstrainedMdp", "TransitionKernel"];
@@ -148,23 +123,6 @@ fn the_core_uses_only_what_stands_below() {
 }
 
 #[test]
-fn the_python_package_imports_only_what_stands_below() {
-    let found = sources("python/optpess", "py");
-    assert!(
-        found.iter().flat_map(modules_imported).count() > 5,
-        "the checker sees nothing"
-    );
-    assert_none(found.iter().flat_map(|source| {
-        // The face of the package shows what the other modules own.
-        let names = modules_imported(source);
-        let face = source.room() == "__init__";
-        let shown = |name: &String| !face || rank(&PYTHON_RANKS, name).is_some();
-        let names: Vec<String> = names.into_iter().filter(shown).collect();
-        upward_uses(source, &PYTHON_RANKS, &names)
-    }));
-}
-
-#[test]
 fn the_learner_never_sees_the_truth() {
     assert_none(sources(CRATES[0], "rs").iter().flat_map(truth_seen));
 }
@@ -230,37 +188,6 @@ fn the_checkers_find_what_they_are_for() {
     assert_eq!(
         upward("fast/isa.rs", "use crate::table::Signal;"),
         ["fast/isa.rs uses table"]
-    );
-
-    let imports = |text: &str| modules_imported(&Source::new("model.py", text));
-    assert_eq!(
-        imports("from optpess import _core, storage\n"),
-        ["_core", "storage"]
-    );
-    assert_eq!(
-        imports("from optpess import (\n    zoo,\n    noise,\n)\nx = 1\n"),
-        ["zoo", "noise"]
-    );
-    assert_eq!(
-        imports("def f():\n    from optpess.zoo import pair\n"),
-        ["zoo"]
-    );
-    assert_eq!(
-        imports("from .zoo import pair\nimport optpess.run as r\n"),
-        ["zoo", "run"]
-    );
-    assert_eq!(
-        imports("import numpy as np\nfrom os import PathLike\n"),
-        [""; 0]
-    );
-    let model = Source::new("model.py", "");
-    assert_eq!(
-        upward_uses(&model, &PYTHON_RANKS, &["zoo".into()]),
-        ["model.py uses zoo"]
-    );
-    assert_eq!(
-        upward_uses(&model, &PYTHON_RANKS, &["CMDP".into()]),
-        ["model.py uses CMDP"]
     );
 
     let text = "fn new(model: &ConstrainedMdp) {}";
