@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -221,11 +222,16 @@ class Learner:
         return self.__copy__()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_inner": self._inner.to_bytes()}
+        stored = self._inner.to_bytes()
+        return self.__dict__ | {"_inner": stored, "_checksum": zlib.crc32(stored)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._inner = _core.Learner.from_bytes(state["_inner"])
+        stored, further = state["_inner"], state.copy()
+        # Most damaged bytes are a learner too, with other counts or another baseline.
+        if further.pop("_checksum", None) != zlib.crc32(stored):
+            raise ValueError("not a stored learner: the checksum does not match the bytes")
+        self.__dict__.update(further)
+        self._inner = _core.Learner.from_bytes(stored)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.shape._asdict().items())

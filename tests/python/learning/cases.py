@@ -1,5 +1,7 @@
 """Learners on small problems, and ways to feed them."""
 
+import functools
+
 import numpy as np
 import optpess as op
 
@@ -67,6 +69,37 @@ def primal_dual(model, num_episodes, **changes):
         "failure_probability": DELTA,
     }
     return op.OptPessPrimalDual(**arguments | changes)
+
+
+def every_learner(model, num_episodes, confidence):
+    """A way to make each learner, by name; OptPess-LP with either engine, and with an unknown cost."""
+    shared = {"shape": model.shape, "initial": model.initial, "num_episodes": num_episodes}
+    chances = {"failure_probability": DELTA, "confidence": confidence}
+    policy, limit = always_first(model), float(model.cost_limits[0])
+    baseline = op.SafeBaseline(policy, margin_of(model))
+    estimated = op.SafeBaseline.estimated(policy, limit, radius=op.PaperRadius())
+    with_margin = (
+        op.OptPessPrimalDual,
+        op.UnconstrainedOptimistic,
+        op.OptCMDP,
+        op.OptCMDPBonus,
+        op.OptDualCMDP,
+        op.OptPrimalDualCMDP,
+        op.OPDOP,
+    )
+    return {
+        "OptPess-LP": lambda: op.OptPessLP(baseline=baseline, **shared, **chances),
+        "OptPess-LP, HiGHS": lambda: op.OptPessLP(
+            baseline=baseline, engine="highs", **shared, **chances
+        ),
+        "OptPess-LP, estimated": lambda: op.OptPessLP(baseline=estimated, **shared, **chances),
+        "AlwaysBaseline": lambda: op.AlwaysBaseline(baseline=baseline, **shared),
+        "AlwaysBaseline, estimated": lambda: op.AlwaysBaseline(baseline=estimated, **shared),
+        "CUCRL": lambda: op.CUCRL(transitions=model.transitions, baseline=baseline, **shared, **chances),
+    } | {
+        kind.__name__: functools.partial(kind, margin=margin_of(model), **shared, **chances)
+        for kind in with_margin
+    }
 
 
 def run_of(model, learner, **options):

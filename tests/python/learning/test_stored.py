@@ -1,0 +1,185 @@
+"""Stored learners: a restored one continues bit for bit, bytes are few, damaged bytes are refused."""
+
+import copy
+import pickle
+import zlib
+
+import numpy as np
+import optpess as op
+import pytest
+
+from learning import cases
+
+EPISODES = 600
+FLIPS = 2000
+MARKET = cases.market()
+LEARNERS = cases.every_learner(MARKET, EPISODES, op.Scaled(0.02))
+ESTIMATED = "OptPess-LP, estimated"
+HIGHS = "OptPess-LP, HiGHS"
+# What a pickled learner of horizon 10 with 20 states and 4 actions may take after 10 episodes. C-UCRL is
+# given transitions, 115 kB; the other two named keep the bounds of a set of kernels, 256 kB.
+MOST_BYTES = 64_000
+MOST_BYTES_OF = {"CUCRL": 180_000, "OptCMDP": 350_000, "OptDualCMDP": 320_000}
+
+
+@pytest.fixture(scope="module")
+def trace():
+    """Episodes to be observed; all learners here can be fed with the same ones."""
+    return cases.run_of(MARKET, LEARNERS["OptPess-LP"](), seed=3, trace=True).traces[0]
+
+
+def restored(learner):
+    return pickle.loads(pickle.dumps(learner))
+
+
+def bits(deployment):
+    """Every bit of a deployment."""
+    certificate = deployment.certificate
+    figures = [deployment.optimistic_reward, deployment.biased_cost]
+    if certificate is not None:
+        figures += [certificate.cost, certificate.limit, certificate.repair]
+    return (
+        deployment.episode,
+        deployment.source,
+        deployment.policy.tobytes(),
+        np.array(figures).tobytes(),
+    )
+
+
+def knowledge(learner):
+    """Every bit of what a learner shows of itself."""
+    known, signals = learner.estimates, learner.signals
+    tables = [getattr(known, name) for name in known.__slots__]
+    tables += [signals.cost] + ([] if signals.reward is None else [signals.reward])
+    inner = learner._inner
+    return (
+        [table.tobytes() for table in tables],
+        inner.multiplier,
+        inner.inductions,
+        inner.episodes_observed,
+        inner.safe_cost,
+        inner.guarantee,
+        inner.log_factor,
+        inner.promise,
+    )
+
+
+def check_same_future(first, second, trace, numbers, *, look=True):
+    """Both learners deploy and learn the same from now on, to the bit. Looking at what a learner knows
+    brings its estimates up to date, so it is also done without.
+    """
+    sources = set()
+    for number in numbers:
+        assert not look or knowledge(first) == knowledge(second)
+        deployments = [learner.next_policy() for learner in (first, second)]
+        assert bits(deployments[0]) == bits(deployments[1])
+        sources.add(deployments[0].source)
+        for learner in (first, second):
+            learner.observe(*cases.episode(trace, number))
+    assert cases.stored(first) == cases.stored(second)
+    assert knowledge(first) == knowledge(second)
+    return sources
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("middle", [0, 7, 450])
+@pytest.mark.parametrize("between", ["episodes", "plan and observation"])
+@pytest.mark.parametrize("look", [False, True])
+def test_a_restored_learner_continues_bit_for_bit(name, trace, middle, between, look):
+    learner = cases.fed(LEARNERS[name](), trace, middle)
+    if between == "plan and observation":
+        learner.next_policy()
+    other = restored(learner)
+    assert type(other) is type(learner)
+    assert other.parameters == learner.parameters
+    if name == HIGHS:
+        learner = copy.copy(learner)  # which starts its linear programs anew, as a restored one does
+    if between == "plan and observation":
+        assert not look or knowledge(learner) == knowledge(other)
+        for each in (learner, other):
+            each.observe(*cases.episode(trace, middle))
+        middle += 1
+    check_same_future(learner, other, trace, range(middle, middle + 60), look=look)
+
+
+def test_a_learner_stored_while_its_safe_cost_is_estimated_continues_bit_for_bit(trace):
+    learner = cases.fed(LEARNERS[ESTIMATED](), trace, 12)
+    assert learner.safe_cost is None
+    other = restored(learner)
+    sources = check_same_future(learner, other, trace, range(12, EPISODES))
+    assert sources == {"BaselineEstimation", "Baseline", "PessimisticSet"}
+    assert learner.safe_cost == other.safe_cost is not None
+
+
+def test_a_learner_stored_between_assessment_and_deployment_takes_the_same_plan(trace):
+    learner = cases.fed(LEARNERS[HIGHS](), trace, 450)
+    assert learner._inner.assess() is None, "the gate should be open"
+    original, other = copy.copy(learner), restored(learner)
+    with pytest.raises(op.ProtocolError, match="the plan of an outside engine"):
+        other.observe(*cases.episode(trace, 450))
+    candidates = [each._highs.plan(each) for each in (original, other)]
+    assert candidates[0].tobytes() == candidates[1].tobytes()
+    first, second = (each._inner.deploy(candidates[0]) for each in (original, other))
+    assert first["policy"].tobytes() == second["policy"].tobytes()
+    assert first | {"policy": None} == second | {"policy": None}
+    assert first["source"] == "PessimisticSet"
+    for each in (original, other):
+        each.observe(*cases.episode(trace, 450))
+    check_same_future(original, other, trace, range(451, 500))
+
+
+def large_market():
+    """A problem of horizon 10 with 20 states and 4 actions, of which the first is the cheapest."""
+    generator = np.random.default_rng(8)
+    shape = (10, 20, 4)
+    transitions = generator.dirichlet(np.ones(20), size=shape)
+    costs = generator.uniform(0.4, 1.0, shape)
+    costs[..., 0] *= 0.1
+    return op.CMDP(transitions, generator.random(shape), costs, 3.0, np.full(20, 0.05))
+
+
+LARGE_MARKET = large_market()
+LARGE = cases.every_learner(LARGE_MARKET, 10, op.Scaled(0.02))
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_stored_learner_is_little_more_than_its_counts_and_policies(name):
+    sampled = op.sample(LARGE_MARKET, cases.always_first(LARGE_MARKET), 10, seed=1)
+    learner = LARGE[name]()
+    for states, actions, rewards, costs in zip(*sampled, strict=True):
+        learner.next_policy()
+        learner.observe(states, actions, rewards, costs[0])
+    assert len(pickle.dumps(learner)) < MOST_BYTES_OF.get(name, MOST_BYTES)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_flipped_byte_is_refused(name, trace):
+    learner = cases.fed(LEARNERS[name](), trace, 40)
+    state, generator = learner.__getstate__(), np.random.default_rng(12)
+    stored = state["_inner"]
+    for _ in range(FLIPS):
+        damaged = bytearray(stored)
+        damaged[generator.integers(len(damaged))] ^= int(generator.integers(1, 256))
+        fresh = object.__new__(type(learner))
+        with pytest.raises(ValueError, match=r"^not a stored learner"):
+            fresh.__setstate__(state | {"_inner": bytes(damaged)})
+        assert not vars(fresh), "a refused learner should stay empty"
+    other = object.__new__(type(learner))
+    other.__setstate__(state)
+    assert cases.stored(other) == stored
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_cut_or_foreign_bytes_are_refused(name):
+    state = LEARNERS[name]().__getstate__()
+    stored = state["_inner"]
+    for wrong in (b"", stored[:-1], stored[: len(stored) // 2], b"\xff" * 64):
+        fresh = object.__new__(type(LEARNERS[name]()))
+        with pytest.raises(ValueError, match=r"^not a stored learner"):
+            fresh.__setstate__(state | {"_inner": wrong})
+        # The right checksum of wrong bytes: the core refuses them.
+        with pytest.raises(ValueError, match=r"^not a stored learner"):
+            fresh.__setstate__(state | {"_inner": wrong, "_checksum": zlib.crc32(wrong)})
+    without = {key: value for key, value in state.items() if key != "_checksum"}
+    with pytest.raises(ValueError, match=r"^not a stored learner"):
+        fresh.__setstate__(without)
