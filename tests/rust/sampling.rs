@@ -97,7 +97,7 @@ fn signals(model: &ConstrainedMdp) -> Vec<&Signal> {
 
 /// The observations that belong to [`signals`].
 fn observations(seen: &Trajectory) -> Vec<&[f64]> {
-    std::iter::once(&seen.rewards()[..])
+    std::iter::once(seen.rewards())
         .chain(seen.costs().chunks_exact(HORIZON))
         .collect()
 }

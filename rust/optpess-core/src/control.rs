@@ -22,7 +22,7 @@ impl Control {
     /// them.
     #[inline(always)]
     pub(crate) fn begin_episode(&self, episode: u64, episodes: u64, replicates: u64) -> Result<()> {
-        if episode % PROGRESS_INTERVAL == 0 {
+        if episode.is_multiple_of(PROGRESS_INTERVAL) {
             let begun = PROGRESS_INTERVAL.min(episodes - episode) * replicates;
             self.episodes_done.fetch_add(begun, Ordering::Relaxed);
         }

@@ -68,7 +68,7 @@ impl Learner {
     fn next_policy<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let learner = &mut self.learner;
         let deployment = call::run(py, || learner.next_policy())?;
-        self.to_dict(py, &deployment)
+        self.deployment_dict(py, &deployment)
     }
 
     /// Deploys pi0 if the gate is shut, else None: the plan is then to come through `deploy`.
@@ -78,7 +78,7 @@ impl Learner {
         };
         let deployment = call::run(py, || learner.assess())?;
         deployment
-            .map(|deployment| self.to_dict(py, &deployment))
+            .map(|deployment| self.deployment_dict(py, &deployment))
             .transpose()
     }
 
@@ -97,7 +97,7 @@ impl Learner {
         let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
         let mut policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
         let deployment = call::run(py, || learner.deploy(&mut policy))?;
-        self.to_dict(py, &deployment)
+        self.deployment_dict(py, &deployment)
     }
 
     /// Takes one episode in.
@@ -243,7 +243,8 @@ impl Learner {
 }
 
 impl Learner {
-    fn to_dict<'py>(
+    /// A deployment with its policy and what the learner claims of it.
+    fn deployment_dict<'py>(
         &mut self,
         py: Python<'py>,
         deployment: &Deployment,

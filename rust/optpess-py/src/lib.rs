@@ -5,7 +5,6 @@ mod call;
 mod convert;
 mod error;
 mod evaluate;
-mod extended;
 mod learner;
 mod model;
 mod plan;
@@ -24,15 +23,13 @@ mod _core {
         evaluate, mix_policies, occupancy, policy_from_occupancy, state_values, value_difference,
     };
     #[pymodule_export]
-    use crate::extended::{extended_induction, solve_extended};
-    #[pymodule_export]
     use crate::learner::{Learner, always_baseline, check_margin, cucrl, margin_learner};
     #[pymodule_export]
     use crate::model::{Model, check_noise};
     #[pymodule_export]
     use crate::plan::{
-        backward_induction, extreme_actions, frontier_vertices, lagrangian_plan,
-        least_cost_and_rounding, solve_parametric,
+        backward_induction, extended_induction, extreme_actions, frontier_vertices,
+        lagrangian_plan, least_cost_and_rounding, solve_extended, solve_parametric,
     };
     #[pymodule_export]
     use crate::run::{recorded_episodes, sample, simulate_learner, tightening_horizon};
