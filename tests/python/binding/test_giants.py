@@ -3,13 +3,13 @@
 Views that repeat one element make such sizes cheap to write down.
 """
 
-import resource
-
 import numpy as np
 import optpess as op
 import pytest
 from support import healthy
 from support.healthy import INITIAL, POLICY, REWARDS, TRANSITIONS, refused
+
+resource = pytest.importorskip("resource", reason="Windows has no getrusage")
 
 ALLOWED_KIB = 64 * 1024
 
