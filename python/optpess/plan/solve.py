@@ -28,8 +28,6 @@ _COST_TOLERANCE = 1e-9
 # HiGHS calls a limit infeasible that it misses by 1e-10. A limit that is known to be attainable is
 # raised by this much for the solver. The policy is then compared with the limit itself.
 _SOLVER_TOLERANCE = 5e-10
-# The rounding error of the least attainable cost, as in the parametric engine.
-_FEASIBILITY_WIDTH = 1e-12
 
 
 def solve(
@@ -215,12 +213,12 @@ def _solve_columns(model: CMDP, limits: FloatArray) -> Plan:
 
 def _check_each_limit(problem: Problem, limits: FloatArray) -> None:
     """Refuses limits that no policy meets even one at a time. HiGHS need not recognise such limits."""
-    least = problem.least_costs()
-    # If costs of both signs cancel, the sum says nothing about its rounding error; its terms do.
-    rounding = 1e-15 * (problem.shape.horizon + 8) * problem.cost_units(limits)
-    width = np.maximum(_FEASIBILITY_WIDTH * np.maximum(np.abs(least), np.abs(limits)), rounding)
-    if (least > limits + width).any():
-        raise _infeasible(problem, limits)
+    for cost, limit in zip(problem.costs, limits.tolist(), strict=True):
+        least, rounding = _core.least_cost_and_rounding(
+            problem.shape, cost, problem.transitions, problem.initial, limit
+        )
+        if least > limit + rounding:
+            raise _infeasible(problem, limits)
 
 
 def _infeasible(problem: Problem, limits: FloatArray) -> InfeasibleError:

@@ -24,6 +24,53 @@ def test_an_unattainable_limit_is_refused_with_the_least_attainable_cost(instanc
         assert abs(caught.value.least_cost - least) <= 1e-9 * max(unit, abs(least))
 
 
+@settings(max_examples=150, derandomize=True, deadline=None, database=None)
+@given(instances(limits=("least",)))
+def test_a_limit_is_attainable_down_to_the_rounding_of_the_least_cost(instance):
+    unit = instance.cost_sizes[0]
+    for engine in ("parametric", "highs"):
+        with pytest.raises(op.InfeasibleError) as caught:
+            instance.solve(engine, instance.limits - unit)
+        least = caught.value.least_cost
+        # Nothing is rounded where nothing costs anything.
+        for limit in (least, np.nextafter(least, -np.inf) if least != 0.0 else least):
+            plan = instance.solve(engine, limit)
+            assert plan.costs[0] - limit <= 1e-9 * max(unit, abs(least))
+        with pytest.raises(op.InfeasibleError):
+            instance.solve(engine, least - 1e-9 * max(unit, abs(least)))
+
+
+@pytest.mark.parametrize("engine", ["parametric", "highs"])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_costs_that_cancel_have_the_rounding_of_their_terms(engine, scale):
+    # 0.1 + 0.2 - 0.3 is 5.6e-17, not 0: the least cost is above a limit of 0 by rounding alone.
+    costs = scale * np.array([0.1, 0.2, -0.3]).reshape(3, 1, 1)
+    arguments = (np.ones((3, 1, 1)), costs, np.ones((3, 1, 1, 1)), [1.0])
+    assert op.solve_signals(*arguments, 0.0, engine).value == 3.0
+    with pytest.raises(op.InfeasibleError):
+        op.solve_signals(*arguments, -1e-9 * scale, engine)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_each_of_several_limits_is_held_against_its_own_least_cost(which):
+    model = zoo.pair()
+    costs = np.stack([model.costs[0], 0.5 * model.costs[0][::-1]])
+    arguments = (model.rewards, costs, model.transitions, model.initial)
+    ample = np.array([2.0, 2.0])
+    with pytest.raises(op.InfeasibleError) as caught:
+        op.solve_signals(*arguments[:1], costs[which], *arguments[2:], -1.0)
+    least = caught.value.least_cost
+    for below, attainable in ((0.0, True), (np.spacing(least), True), (1e-9, False)):
+        limits = ample.copy()
+        limits[which] = least - below
+        if attainable:
+            plan = op.solve_signals(*arguments, limits, "highs")
+            assert plan.costs[which] <= least + 1e-9
+        else:
+            with pytest.raises(op.InfeasibleError, match="one at a time"):
+                op.solve_signals(*arguments, limits, "highs")
+
+
 def test_limits_that_exclude_each_other_are_refused_by_both_engines():
     # One state, two actions: each action has one of the costs, so both costs cannot be below 1/2.
     costs = np.array([[[[1.0, 0.0]]], [[[0.0, 1.0]]]])
