@@ -128,17 +128,43 @@ def test_a_learner_stored_between_assessment_and_deployment_takes_the_same_plan(
     check_same_future(original, other, trace, range(451, 500))
 
 
-def large_market():
-    """A problem of horizon 10 with 20 states and 4 actions, of which the first is the cheapest."""
+def random_market(shape, cost_limit):
+    """A problem in which the first action is the cheapest; half of the episodes start in state 0."""
     generator = np.random.default_rng(8)
-    shape = (10, 20, 4)
-    transitions = generator.dirichlet(np.ones(20), size=shape)
+    num_states = shape[1]
+    transitions = generator.dirichlet(np.ones(num_states), size=shape)
     costs = generator.uniform(0.4, 1.0, shape)
     costs[..., 0] *= 0.1
-    return op.CMDP(transitions, generator.random(shape), costs, 3.0, np.full(20, 0.05))
+    initial = np.full(num_states, 0.5 / (num_states - 1))
+    initial[0] = 0.5
+    return op.CMDP(transitions, generator.random(shape), costs, cost_limit, initial)
 
 
-LARGE_MARKET = large_market()
+MANY_STATES = random_market((4, 80, 2), 1.2)
+MANY = cases.every_learner(MANY_STATES, 500, op.Scaled(0.0001))
+
+
+@pytest.fixture(scope="module")
+def long_trace():
+    return cases.run_of(MANY_STATES, MANY["OptPess-LP"](), seed=3, trace=True).traces[0]
+
+
+# Above 64 states, P-hat is kept as lists of the successors seen while these are short, and in full from
+# then on; the order of additions depends on it.
+@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("middle", [20, 300])
+def test_a_restored_learner_of_many_states_continues_bit_for_bit(name, middle, long_trace):
+    learner = cases.fed(MANY[name](), long_trace, middle)
+    successors = (learner.estimates.transition_counts > 0).sum(axis=-1).max()
+    assert successors < 20 if middle == 20 else successors > 40
+    other = restored(learner)
+    if name == HIGHS:
+        learner = copy.copy(learner)
+    sources = check_same_future(learner, other, long_trace, range(middle, middle + 20), look=False)
+    assert name != "OptPess-LP" or "PessimisticSet" in sources
+
+
+LARGE_MARKET = random_market((10, 20, 4), 3.0)
 LARGE = cases.every_learner(LARGE_MARKET, 10, op.Scaled(0.02))
 
 

@@ -51,6 +51,16 @@ def test_costs_that_cancel_have_the_rounding_of_their_terms(engine, scale):
         op.solve_signals(*arguments, -1e-9 * scale, engine)
 
 
+@pytest.mark.parametrize("engine", ["parametric", "highs"])
+def test_a_least_cost_without_rounding_has_no_tolerance(engine):
+    # The first action costs nothing, which is exact, so that no limit below 0 is attainable.
+    costs = np.array([[[0.0, 1.0]]] * 2)
+    arguments = (costs, costs, np.ones((2, 1, 2, 1)), [1.0])
+    assert op.solve_signals(*arguments, 0.0, engine).value == 0.0
+    with pytest.raises(op.InfeasibleError):
+        op.solve_signals(*arguments, -1e-15, engine)
+
+
 @pytest.mark.parametrize("which", [0, 1])
 def test_each_of_several_limits_is_held_against_its_own_least_cost(which):
     model = zoo.pair()
