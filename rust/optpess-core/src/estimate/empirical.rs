@@ -162,35 +162,29 @@ impl Estimates {
             self.visits[row] += 1;
             self.reward_sums[row] += reward;
             self.cost_sums[row] += cost;
-            self.mark(RowIndex {
+            self.mark(row, step, state, action);
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn mark(&mut self, row: usize, step: usize, state: u32, action: u32) {
+        if !self.is_dirty[row] {
+            self.is_dirty[row] = true;
+            self.dirty.push(RowIndex {
                 row: row as u32,
                 step: step as u32,
                 state,
                 action,
             });
         }
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn mark(&mut self, index: RowIndex) {
-        let row = index.row as usize;
-        if !self.is_dirty[row] {
-            self.is_dirty[row] = true;
-            self.dirty.push(index);
-        }
     }
 
     /// Marks every row, so that the next refresh tells of it.
     pub fn mark_all(&mut self) {
         for row in 0..self.shape.triples() {
-            let [step, state, action] = self.shape.triple_index(row).map(|index| index as u32);
-            self.mark(RowIndex {
-                row: row as u32,
-                step,
-                state,
-                action,
-            });
+            let [step, state, action] = self.shape.triple_index(row);
+            self.mark(row, step, state as u32, action as u32);
         }
     }
 

@@ -174,8 +174,12 @@ impl GateBound {
     ) {
         let shape = estimates.shape();
         let costs = &seen.costs()[..shape.horizon()];
-        let is_news = |&cost: &f64| cost < self.least_cost || cost > self.largest_cost;
-        if costs.iter().fold(false, |any, cost| any | is_news(cost)) {
+        let range = (self.least_cost, self.largest_cost);
+        let (least, largest) = costs.iter().fold(range, |(least, largest), &cost| {
+            let least = if cost < least { cost } else { least };
+            (least, if cost > largest { cost } else { largest })
+        });
+        if least < self.least_cost || largest > self.largest_cost {
             self.widen_cost_range(costs);
         }
         if self.is_shut_by_bonus(episodes) {

@@ -281,22 +281,42 @@ fn products_in_order<const N: usize, A, B, V: Lane>(
         && let Some(first) = first.first_chunk::<N>()
         && let Some(second) = second.first_chunk::<N>()
     {
-        return sums_in_order(first, second, product);
+        return sums_in_order::<true, _, _, _>(first, second, product);
     }
-    sums_in_order(first, &second[..first.len()], product)
+    sums_in_order::<false, _, _, _>(first, &second[..first.len()], product)
 }
 
+/// `UNROLLED` where the lengths are constants of the caller: the first five groups of four are then written out. Whether
+/// the compiler unrolls a loop of that length by itself depends on its surroundings.
 #[inline(always)]
-fn sums_in_order<A, B, V: Lane>(first: &[A], second: &[B], product: impl Fn(&A, &B) -> V) -> V {
+fn sums_in_order<const UNROLLED: bool, A, B, V: Lane>(
+    first: &[A],
+    second: &[B],
+    product: impl Fn(&A, &B) -> V,
+) -> V {
     const RUNNING: usize = 4;
     let (body, rest) = first.as_chunks::<RUNNING>();
     let (factors, last_factors) = second.as_chunks::<RUNNING>();
     let mut sum = V::default();
     if !body.is_empty() {
         let mut running = [V::default(); RUNNING];
-        for (four, factor) in body.iter().zip(factors) {
-            for (sum, (a, b)) in running.iter_mut().zip(four.iter().zip(factor)) {
-                *sum = sum.plus(product(a, b));
+        macro_rules! add_group {
+            ($group:expr) => {
+                let (four, factor) = (&body[$group], &factors[$group]);
+                for lane in 0..RUNNING {
+                    running[lane] = running[lane].plus(product(&four[lane], &factor[lane]));
+                }
+            };
+        }
+        macro_rules! add_groups {
+            ($($group:literal)*) => { $(if $group < body.len() { add_group!($group); })* };
+        }
+        let groups = body.len().min(factors.len());
+        if UNROLLED && groups <= 5 {
+            add_groups!(0 1 2 3 4);
+        } else {
+            for group in 0..groups {
+                add_group!(group);
             }
         }
         let [one, two, three, four] = running;

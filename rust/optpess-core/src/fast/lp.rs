@@ -43,7 +43,7 @@ impl LpEngine {
     #[inline]
     pub(crate) fn plan(&mut self) -> Result<Deployment> {
         let observed = self.learner.episodes_observed();
-        if self.learner.margin().is_none() || self.gate.is_shut(observed) {
+        if self.gate.is_shut(observed) || self.learner.margin().is_none() {
             return self.keep_baseline();
         }
         if let Some(packed) = &mut self.packed {

@@ -2,7 +2,7 @@
 
 use crate::number::Number;
 
-/// A running sum with Neumaier's correction: its error does not grow with the number of terms, so
+/// A running sum with a second sum of the errors of its additions: its error does not grow with the number of terms, so
 /// 10^9 regrets of 10^-3 still add up to the last digits.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CompensatedSum<V: Number = f64> {
@@ -14,12 +14,11 @@ impl<V: Number> CompensatedSum<V> {
     /// Adds a term.
     #[inline(always)]
     pub fn add(&mut self, term: V) {
-        let total = self.sum.plus(term);
         let minus = |a: V, b: V| a.zip(b, |a, b| a - b);
-        let sum_is_larger = minus(self.sum, total).plus(term);
-        let term_is_larger = minus(term, total).plus(self.sum);
-        let sizes = (term.map(f64::abs), self.sum.map(f64::abs));
-        let lost = V::select_greater(sizes, term_is_larger, sum_is_larger);
+        let total = self.sum.plus(term);
+        // The error of the addition, exactly (Knuth's two-sum); no branch on which of the two is larger.
+        let added = minus(total, self.sum);
+        let lost = minus(self.sum, minus(total, added)).plus(minus(term, added));
         self.correction = self.correction.plus(lost);
         self.sum = total;
     }
