@@ -6,22 +6,38 @@
 //! The paper: Liu, Zhou, Kalathil, Kumar and Tian, *Learning Policies with Zero or Bounded Constraint
 //! Violation for Constrained MDPs*, NeurIPS 2021, cited as \[Liu21\].
 //!
-//! Data walks through the rooms in one direction; a module uses only modules above it in this list:
+//! # Modules
 //!
-//! | room | owns |
+//! A module uses itself and those before it in this list; `tests/rust/architecture.rs` checks it.
+//!
+//! | module | contents |
 //! |---|---|
 //! | [`error`], [`shape`] | causes of refusal; sizes and index arithmetic |
-//! | [`table`], [`trajectory`] | storage; observations of an episode |
-//! | [`policy`] | pi_h(a\|s) is a distribution |
-//! | [`model`] | what the world is; validation |
-//! | [`evaluate`] | exact values and occupancies of a given policy |
+//! | [`number`], [`control`], `sums` | the trait that formulas are written for; stop flag and progress; the order of additions |
+//! | [`fast::isa`] | the choice of the instruction set |
+//! | [`table`], [`trajectory`] | storage of signals and values; one observed episode |
+//! | [`policy`] | pi_h(a\|s), and what an episode plays |
+//! | [`model`] | the constrained MDP: kernels, signals, limits, start, noise |
+//! | [`evaluate`] | exact values and occupancies of given policies |
 //! | [`estimate`] | counts and plain averages |
-//! | [`confidence`] | the theory's constants; biased signals; guarantees |
-//! | [`plan`] | best policies for given signals and kernel |
-//! | [`learn`] | the algorithms: order of calls, gate, baseline |
-//! | [`simulate`] | sampling of a known model |
-//! | [`record`] | what happened, as data |
+//! | [`confidence`] | constants and radii of the theory; biased signals; guarantees |
+//! | [`certify`] | re-evaluation of a policy against a limit |
+//! | [`plan`] | best policies for given signals and kernels |
+//! | [`learn`] | the algorithms, one file each |
+//! | [`simulate`] | random streams; episodes of a known model |
+//! | [`record`] | what happened in a run, as data |
+//! | [`fast`] | engines with the bits of the plain code; its README says what each skips |
 //! | [`run`] | the episode loop, the judge, the audit |
+//!
+//! # The safety argument
+//!
+//! To check that Algorithm 1 plays no policy above the limit, read in this order: `docs/guarantees.md` (statement and
+//! assumptions), `learn/optpess_lp.rs` (the algorithm), `learn/biased_model.rs` (its tables), `confidence/constants.rs`,
+//! `bonus.rs` and `signals.rs` (the pessimistic cost), `learn/pessimistic_set.rs` (Eq. 9), `certify/mod.rs` (no policy
+//! above tau is played), `evaluate/sweep.rs` and `value.rs` (what is evaluated), `estimate/counts.rs` and `empirical.rs`
+//! (Eq. 3-5), and `tests/rust/lemmas.rs` (Lemma 5.1 on random worlds).
+//!
+//! # Example
 //!
 //! ```
 //! use optpess_core::evaluate::evaluate;
