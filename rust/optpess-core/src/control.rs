@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 /// How many episodes pass between two reports of progress.
 const PROGRESS_INTERVAL: u64 = 1024;
 
-/// How the caller follows and stops a run.
+/// The stop flag and the progress counter of one call.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set it to end the run with [`Error::Interrupted`].
@@ -17,9 +17,9 @@ pub struct Control {
 }
 
 impl Control {
-    /// To be called before episode `episode` of `episodes`, played by so many replicates at once. The stop flag is read
-    /// every time: one load, and an episode of a large problem takes long enough for a user to notice a thousand of
-    /// them.
+    /// Call it before episode `episode` of `episodes`, with the number of replicates that play it at once. It reads
+    /// the stop flag every time: that is one load, and a thousand episodes of a large problem would be a delay a user
+    /// can notice.
     #[inline(always)]
     pub(crate) fn begin_episode(&self, episode: u64, episodes: u64, replicates: u64) -> Result<()> {
         if episode.is_multiple_of(PROGRESS_INTERVAL) {

@@ -1,6 +1,5 @@
-//! Owns every reason for which the core refuses to go on. Refuses free text: a cause is a variant
-//! with typed fields, so that a caller can match on it and a message can name array, index,
-//! what was found and what is allowed.
+//! The errors of the core, one variant a cause. A variant has typed fields and no free text, so that a caller can match
+//! on it and a message can name the array, the index, what was found and what is allowed.
 //!
 //! Deliberately not `#[non_exhaustive]`: the binding maps variants to Python exceptions in one
 //! exhaustive `match`, and a new variant must not compile until its exception has been chosen.
@@ -100,7 +99,7 @@ impl fmt::Display for Interval {
         let left = if self.low_closed { '[' } else { '(' };
         let right = if self.high_closed { ']' } else { ')' };
         let high: &dyn fmt::Display = if self.high >= f64::MAX {
-            &"the largest number" // its 309 digits help nobody
+            &"the largest number" // instead of its 309 digits
         } else {
             &self.high
         };
@@ -108,7 +107,7 @@ impl fmt::Display for Interval {
     }
 }
 
-/// Everything the core can refuse, one variant a cause.
+/// A cause of refusal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, strum::VariantNames, strum::IntoStaticStr)]
 pub enum Error {
     /// An array has the wrong number of axes.
@@ -172,7 +171,7 @@ pub enum Error {
     NotFinite {
         /// Where.
         place: ArrayIndex,
-        /// What stands there.
+        /// The number found.
         found: f64,
     },
     /// A number outside its allowed range.
@@ -180,7 +179,7 @@ pub enum Error {
     OutOfRange {
         /// Where.
         place: ArrayIndex,
-        /// What stands there.
+        /// The number found.
         found: f64,
         /// The allowed range.
         allowed: Interval,
@@ -237,27 +236,27 @@ pub enum Error {
         /// The limit that was asked for.
         limit: f64,
     },
-    /// A solver did not come to an end it can vouch for.
+    /// A solver stopped without a reliable answer.
     #[error("the {solver} solver stopped without an answer: {status}")]
     NumericalTrouble {
         /// The solver.
         solver: &'static str,
-        /// What it said.
+        /// The status it reported.
         status: String,
     },
-    /// Re-evaluation contradicts the planner.
+    /// The re-evaluated cost contradicts what the planner claimed.
     #[error(
         "a planned policy was to cost at most {claimed}, but re-evaluation gives {evaluated} against the limit {limit}; it is not handed on"
     )]
     CertificateFailed {
-        /// What the planner said.
+        /// The cost that the planner claimed.
         claimed: f64,
         /// What re-evaluation found.
         evaluated: f64,
         /// The limit.
         limit: f64,
     },
-    /// The safe cost leaves no room below the limit.
+    /// The safe cost is not below the limit.
     #[error(
         "the safe cost {safe_cost} is not below the limit {limit}; without a margin nothing can be explored safely"
     )]
@@ -267,7 +266,7 @@ pub enum Error {
         /// tau.
         limit: f64,
     },
-    /// A learner's verb was called out of turn.
+    /// A method of a learner was called out of turn.
     #[error("{called} was called out of turn; {expected} comes next")]
     OutOfTurn {
         /// What was called.

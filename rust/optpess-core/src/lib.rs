@@ -13,7 +13,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`error`], [`shape`] | causes of refusal; sizes and index arithmetic |
-//! | [`number`], [`control`], `sums` | the trait that formulas are written for; stop flag and progress; the order of additions |
+//! | [`number`], [`control`], `sums` | numbers that formulas are written for; stop flag; the order of additions |
 //! | [`fast::isa`] | the choice of the instruction set |
 //! | [`table`], [`trajectory`] | storage of signals and values; one observed episode |
 //! | [`policy`] | pi_h(a\|s), and what an episode plays |
@@ -32,10 +32,11 @@
 //! # The safety argument
 //!
 //! To check that Algorithm 1 plays no policy above the limit, read in this order: `docs/guarantees.md` (statement and
-//! assumptions), `learn/optpess_lp.rs` (the algorithm), `learn/biased_model.rs` (its tables), `confidence/constants.rs`,
+//! assumptions), `learn/optpess_lp.rs` (the algorithm), `learn/biased_model.rs` (its tables),
+//! `confidence/constants.rs`,
 //! `bonus.rs` and `signals.rs` (the pessimistic cost), `learn/pessimistic_set.rs` (Eq. 9), `certify/mod.rs` (no policy
-//! above tau is played), `evaluate/sweep.rs` and `value.rs` (what is evaluated), `estimate/counts.rs` and `empirical.rs`
-//! (Eq. 3-5), and `tests/rust/lemmas.rs` (Lemma 5.1 on random worlds).
+//! above tau is played), `evaluate/sweep.rs` and `value.rs` (what is evaluated), `estimate/counts.rs` and
+//! `empirical.rs` (Eq. 3-5), and `tests/rust/lemmas.rs` (Lemma 5.1 on random worlds).
 //!
 //! # Example
 //!

@@ -1,7 +1,7 @@
 //! The trait of numbers that formulas are written for: one f64, or a lane of them treated alike.
 
-/// One number, or several side by side that are treated alike. A formula written for `Number` has the same bits
-/// for one replicate and for each of several.
+/// One number, or several side by side to which the same operations are applied. A formula written for `Number` has the
+/// same bits for one replicate and for each of several.
 pub trait Number: Copy + Default {
     /// How many numbers there are.
     const COUNT: usize;
@@ -11,7 +11,7 @@ pub trait Number: Copy + Default {
     fn map(self, f: impl Fn(f64) -> f64) -> Self;
     /// f of each number and its partner.
     fn zip(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self;
-    /// Where the first of `pair` is greater than the second the number of `yes`, else that of `no`.
+    /// The number of `yes` where the first of `pair` is greater than the second, else that of `no`.
     fn select_greater(pair: (Self, Self), yes: Self, no: Self) -> Self;
 
     /// One of the numbers.

@@ -1,5 +1,4 @@
-//! Owns policies pi_h(a|s): every row is a distribution over actions. Refuses to know how a policy
-//! was found.
+//! Policies pi_h(a|s), whose rows are distributions over actions; action tables; and what an episode plays.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +15,8 @@ pub const SUM_TOLERANCE: f64 = 1e-9;
 /// entry of the row for the message.
 #[inline]
 pub fn checked_sum(row: &[f64], place: impl Fn(usize) -> ArrayIndex) -> Result<f64> {
-    // One pass in the healthy case: a NaN or an infinity shows in the sum, a negative entry in the
-    // signs. (A zero with a sign takes the long way and passes.)
+    // One pass in the usual case: a NaN or an infinity shows in the sum, a negative entry in the
+    // signs. (A negative zero goes to the second pass, which accepts it.)
     let (sum, no_sign) = sum_and_signs(row);
     if sum.is_finite() && no_sign {
         return Ok(sum);
@@ -109,7 +108,7 @@ impl MarkovPolicy {
             });
         }
         let num_actions = shape.num_actions();
-        // The usual case in one short pass; the loop below finds out what is wrong, and where.
+        // The usual case in one short pass; the loop below finds the error and its index.
         let rows = &data;
         if vectorised(AllDistributions { rows, num_actions }) {
             return Ok(Self { shape, data });
@@ -124,7 +123,7 @@ impl MarkovPolicy {
         Ok(Self { shape, data })
     }
 
-    /// The policy that takes `actions[h, s]` surely. The caller's actions must be below |A|.
+    /// The deterministic policy that takes `actions[h, s]`. The caller's actions must be below |A|.
     pub fn deterministic(shape: Shape, actions: &[u32]) -> Result<Self> {
         let mut data = zeros("a policy [H, S, A]", shape.triples())?;
         for (row, &action) in data.chunks_exact_mut(shape.num_actions()).zip(actions) {
@@ -140,8 +139,8 @@ impl MarkovPolicy {
         Ok(Self { shape, data })
     }
 
-    /// Makes this the policy that takes `actions[h, s]` surely, without allocating. The caller's actions
-    /// must be below |A|.
+    /// Makes this the deterministic policy that takes `actions[h, s]`, without allocating. The caller's actions must be
+    /// below |A|.
     pub(crate) fn set_actions(&mut self, actions: &[u32]) {
         self.data.fill(0.0);
         let rows = self.data.chunks_exact_mut(self.shape.num_actions());
@@ -178,7 +177,7 @@ impl MarkovPolicy {
         &self.data[(step * self.shape.num_states() + state) * num_actions..][..num_actions]
     }
 
-    /// Whether both have the same entries. Eight at a time: `==` on floating-point numbers stops and looks at each.
+    /// Whether both have the same entries. Compares eight at a time; `==` on slices of floats compares one by one.
     pub(crate) fn has_entries_of(&self, other: &Self) -> bool {
         let (first, first_rest) = self.data.as_chunks::<8>();
         let (second, second_rest) = other.data.as_chunks::<8>();
@@ -198,7 +197,7 @@ impl MarkovPolicy {
         &mut self.data[(step * self.shape.num_states() + state) * num_actions..][..num_actions]
     }
 
-    /// The action taken at each step and state, `[H, S]`, if none is drawn.
+    /// The action taken at each step and state, `[H, S]`, if the policy is deterministic.
     #[must_use]
     pub fn actions(&self) -> Option<Vec<u32>> {
         let rows = self.data.chunks_exact(self.shape.num_actions());

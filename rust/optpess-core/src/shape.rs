@@ -1,5 +1,5 @@
-//! Owns the three sizes of a problem and all index arithmetic on them. Refuses sizes of zero and
-//! sizes whose tables could not be stored.
+//! The three sizes of a problem, H, |S| and |A|, and the index arithmetic on them. Sizes of zero, and sizes whose
+//! tables could not be stored, are errors.
 
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +88,7 @@ impl Shape {
         [self.horizon, self.num_states, self.num_actions]
     }
 
-    /// The place of a flat index of an `[H, S, A]` table.
+    /// The (step, state, action) of a flat index of an `[H, S, A]` table.
     #[must_use]
     pub fn triple_index(&self, flat: usize) -> [usize; 3] {
         let pairs = self.pairs();

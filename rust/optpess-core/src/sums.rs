@@ -1,5 +1,5 @@
-//! Sums in a fixed order. The order decides the bits of every value, so it is part of what a result means; speed comes
-//! second. No fused multiply-add.
+//! Dot products and sums in a fixed order of additions. The order decides the bits of every value, so it is part of
+//! what a result means. No fused multiply-add.
 
 /// <x, y> over the shorter length, in a fixed order: four running sums over the positions modulo 4,
 /// the upper two added to the lower two (the order in which the compiler keeps all four in one

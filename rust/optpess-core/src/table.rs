@@ -1,5 +1,5 @@
-//! Owns storage: a signal over (step, state, action) and values over (step, state). Refuses meaning:
-//! a [`Signal`] does not know whether it is a reward or a cost, nor how it was biased.
+//! Storage of signals over (step, state, action) and of values over (step, state). A [`Signal`] does not say whether it
+//! is a reward or a cost, nor how it was biased.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use crate::error::{ArrayIndex, Error, Result};
 use crate::fast::isa::{Job, vectorised};
 use crate::shape::{MAX_TRIPLES, Shape};
 
-/// A vector of `len` zeros, or [`Error::TooLarge`] where the allocator has no room; a plain `vec!`
-/// would end the process instead.
+/// A vector of `len` zeros, or [`Error::TooLarge`] if the allocation fails; a plain `vec!` would end the process
+/// instead.
 pub fn zeros<T: Clone + Default>(what: &'static str, len: usize) -> Result<Vec<T>> {
     let mut data = Vec::new();
     if data.try_reserve_exact(len).is_err() {
@@ -22,14 +22,14 @@ pub fn zeros<T: Clone + Default>(what: &'static str, len: usize) -> Result<Vec<T
     Ok(data)
 }
 
-/// Anything that has a number for each (step, state, action): a stored table, or a combination of
-/// tables that is never stored, such as a Lagrangian.
+/// A number for each (step, state, action): a stored table, or a combination of tables that is never stored, such as a
+/// Lagrangian.
 pub trait StepSignal {
     /// g_h(s, a), where `pair` is the index of (s, a) within the step.
     fn at(&self, step: usize, pair: usize) -> f64;
 
-    /// g_h as it is stored, `[S, A]`, or None for a signal that is not. Loops over whole steps that can
-    /// read a slice are vectorised.
+    /// g_h as it is stored, `[S, A]`, or None for a signal that is not stored. Loops over whole steps can be
+    /// vectorised if they read a slice.
     #[inline(always)]
     fn stored(&self, _step: usize) -> Option<&[f64]> {
         None
@@ -213,7 +213,7 @@ impl StateValues {
     }
 }
 
-/// Whether every entry is finite, without stopping early, which is faster on healthy data.
+/// Whether every entry is finite. Does not stop early, which is faster if all are.
 fn all_finite(x: &[f64]) -> bool {
     vectorised(AllFinite(x))
 }
@@ -223,7 +223,7 @@ struct AllFinite<'a>(&'a [f64]);
 impl Job for AllFinite<'_> {
     type Output = bool;
 
-    /// Zero times a number is zero, and NaN only for NaN and the infinities; sums keep a NaN.
+    /// Zero times a finite number is zero, zero times NaN or an infinity is NaN, and a sum with NaN in it is NaN.
     #[inline(always)]
     fn run(self) -> bool {
         const LANES: usize = 8;

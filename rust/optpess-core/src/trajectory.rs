@@ -4,7 +4,7 @@ use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::shape::Shape;
 use crate::table::zeros;
 
-/// One episode of a problem of this shape: indices are in range and numbers finite. A value that exists is valid.
+/// One episode of a problem of this shape. Indices are in range and numbers are finite: constructing is validating.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trajectory {
     shape: Shape,
@@ -71,7 +71,7 @@ impl Trajectory {
         })
     }
 
-    /// An episode in state 0 with action 0 throughout: room for the simulator, which overwrites it.
+    /// An episode in state 0 with action 0 throughout, for the simulator to overwrite.
     pub fn zeros(shape: Shape, num_constraints: usize) -> Result<Self> {
         let horizon = shape.horizon();
         Ok(Self {
@@ -130,7 +130,7 @@ impl Trajectory {
     }
 }
 
-/// The arrays of a [`Trajectory`], to be written. Whoever writes keeps the indices in range and the numbers finite.
+/// The arrays of a [`Trajectory`], to be written. The caller keeps the indices in range and the numbers finite.
 #[derive(Debug)]
 pub(crate) struct TrajectoryParts<'a> {
     pub(crate) states: &'a mut [u32],

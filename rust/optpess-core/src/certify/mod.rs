@@ -1,4 +1,4 @@
-//! A policy held against a limit: its cost is re-evaluated by code that did not propose it.
+//! Certificates: the cost of a policy, re-evaluated by code that did not propose it, and compared with a limit.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
 use crate::table::StepSignal;
 
-/// Whether a cost respects a limit. The one place where that is decided; a cost that is not a number does not.
+/// Whether a cost respects a limit; false for NaN. Certificates and deployments are decided by this function alone.
 #[must_use]
 #[inline(always)]
 pub fn within(cost: f64, limit: f64) -> bool {
@@ -20,13 +20,13 @@ pub fn within(cost: f64, limit: f64) -> bool {
 #[serde(try_from = "Reevaluation", into = "Reevaluation")]
 pub struct Certificate(Reevaluation);
 
-/// What re-evaluation found. Of a plan for a known model, the cost may exceed the limit by a rounding error: where the
-/// least attainable cost is the limit, nothing can repair it.
+/// The result of a re-evaluation. For a plan of a known model the cost may exceed the limit by a rounding error: if the
+/// least attainable cost equals the limit, no mixture can repair that.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reevaluation {
     /// V(g_c) of the policy.
     pub cost: f64,
-    /// The limit it is held to.
+    /// The limit.
     pub limit: f64,
     /// The weight of the safe policy mixed in because rounding had put the cost above the limit; 0 in
     /// the usual case.
@@ -49,7 +49,7 @@ impl Certificate {
         self.0.cost
     }
 
-    /// The limit it is held to.
+    /// The limit.
     #[must_use]
     pub fn limit(&self) -> f64 {
         self.0.limit
@@ -75,7 +75,7 @@ impl From<Certificate> for Reevaluation {
     }
 }
 
-/// For a certificate that was stored.
+/// Reads a stored certificate; refuses a cost above its limit.
 impl TryFrom<Reevaluation> for Certificate {
     type Error = Error;
 
@@ -96,19 +96,19 @@ fn failed(evaluated: f64, limit: f64) -> Error {
     }
 }
 
-/// How much of the safe policy may be mixed in without asking how large the excess is.
+/// The largest weight of the safe policy in a repair of an excess that is more than rounding.
 const MAX_REPAIR: f64 = 1e-6;
 
-/// An excess below this, relative to the costs at hand, is rounding whatever its repair takes: where the
-/// safe policy has next to no slack itself, even a unit in the last place takes a lot of it.
+/// An excess below this, relative to the costs involved, counts as rounding and may be repaired with any weight: if the
+/// safe policy has little slack itself, a unit in the last place can need a large one.
 const EXCESS_WIDTH: f64 = 1e-12;
 
-/// Re-evaluates a policy's cost; where it exceeds the limit by rounding, mixes in as much of the safe
-/// policy (in occupancy space) as brings it back. Allocates only for that.
+/// Re-evaluates a policy's cost. If it exceeds the limit by little, mixes in as much of the safe policy (in occupancy
+/// space) as brings it back. Allocates only for that.
 ///
-/// [`Error::CertificateFailed`] if the safe policy itself is above the limit, or if more than a
-/// millionth of it would be needed for an excess that is no rounding error: then the planner was wrong,
-/// and the policy must not be played. The policy is then as it was.
+/// [`Error::CertificateFailed`] if the safe policy has no slack itself, or if an excess that is more than rounding
+/// needs more than a millionth of it: then the planner was wrong and the policy must not be played. The policy is
+/// then left as it was.
 pub fn certify<C: StepSignal, K: StepKernel>(
     evaluator: &mut Evaluator,
     policy: &mut MarkovPolicy,
@@ -123,7 +123,7 @@ pub fn certify<C: StepSignal, K: StepKernel>(
         return Ok(Certificate::new(found, limit, 0.0));
     }
     let safe_cost = evaluator.evaluate(safe, cost, kernel, initial);
-    // A safe policy that costs exactly the limit has no slack to repair with.
+    // A safe policy that costs exactly the limit has no slack for a repair.
     if !within(safe_cost, limit) || within(limit, safe_cost) {
         return Err(failed(found, limit));
     }

@@ -1,4 +1,4 @@
-//! The radius of the average cost of pi0 in Appendix E.
+//! The confidence radius of the average cost of pi0 in Appendix E of \[Liu21\].
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The bonus b as a function of visits, and the terms of a learner it follows from: K, delta and the confidence rule.
+//! The bonus b as a function of visits, and the terms it follows from: K, delta and the confidence rule.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ impl ConfidenceRule {
         Ok(Self::Scaled(ScaleFactor(factor)))
     }
 
-    /// What the theorem's bonus is multiplied with.
+    /// The factor of the theorem's bonus.
     #[must_use]
     pub fn factor(&self) -> f64 {
         match self {
@@ -45,10 +45,10 @@ impl ConfidenceRule {
     }
 }
 
-/// The largest K. Counts are 32-bit: half the memory traffic, and room for 4.29 * 10^9 episodes.
+/// The largest K. Counts are 32-bit: half the memory traffic, and enough for 4.29 * 10^9 episodes.
 pub const MAX_EPISODES: u64 = u32::MAX as u64;
 
-/// K, delta and the rule: what a learner is told beside the problem.
+/// K, delta and the confidence rule of a learner.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LearningTerms {
     num_episodes: u64,
@@ -85,7 +85,7 @@ impl LearningTerms {
         self.failure_probability
     }
 
-    /// Where the bonus comes from.
+    /// The confidence rule.
     #[must_use]
     pub fn rule(&self) -> ConfidenceRule {
         self.rule

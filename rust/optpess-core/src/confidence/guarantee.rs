@@ -1,8 +1,8 @@
-//! What a run may promise.
+//! The guarantees that a learner can carry.
 
 use serde::{Deserialize, Serialize};
 
-/// A promise that holds with the stated probability, for environments that satisfy Assumptions 2.1
+/// A statement that holds with the given probability, for environments that satisfy Assumptions 2.1
 /// (noise) and 2.2 (a strictly safe policy) of \[Liu21\].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Guarantee {

@@ -1,10 +1,10 @@
-//! The room between a safe cost and the limit.
+//! The limit tau and a safe cost c0 below it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
 
-/// (tau, c0) with 0 <= c0 < tau: the only carrier of the two numbers.
+/// (tau, c0) with 0 <= c0 < tau. All formulas take the two numbers in this form.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SafetyMargin {
     cost_limit: f64,

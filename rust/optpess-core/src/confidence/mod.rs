@@ -1,5 +1,5 @@
-//! Every constant and radius of the theory, and the signals that are biased by them. Refuses bookkeeping of
-//! counts, and planning.
+//! Every constant and radius of the theory, the signals that are biased by them, and the guarantees. Counts are kept in
+//! `estimate`, plans are made in `plan`.
 
 mod baseline_cost;
 mod bonus;

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-/// The least number of the range for which `holds`; the end of the range if there is none. `holds` must be monotone: once
-/// true, it stays true. It is called only for numbers of the range, at most 64 times.
+/// The least number of the range for which `holds` is true; the end of the range if there is none. `holds` must be
+/// monotone: false up to some number and true from there on. It is called only for numbers of the range, at most 64
+/// times.
 pub(crate) fn bisect_first(range: Range<u64>, holds: impl Fn(u64) -> bool) -> u64 {
     let (mut start, mut end) = (range.start, range.end);
     while start < end {

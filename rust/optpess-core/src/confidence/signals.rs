@@ -1,5 +1,5 @@
-//! Biased signals. Each is a type of its own, so that a pessimistic number cannot stand where an
-//! optimistic one belongs; they are made here and nowhere else.
+//! Biased signals: an estimate plus a multiple of the bonus. Each is a type of its own, so that a pessimistic signal
+//! cannot be passed for an optimistic one. They are made here and nowhere else.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ pub(crate) fn biased<V: Number>(estimate: V, factor: f64, bonus: V) -> V {
     estimate.zip(bonus, |estimate, bonus| estimate + factor * bonus)
 }
 
-/// estimate + factor * bonus for every (step, pair). Stored without its values: these follow from the counts of the
-/// learner that owns it, and are refreshed before its next plan.
+/// estimate + factor * bonus for every (step, pair). The stored form has no values: they follow from the counts of the
+/// learner that owns the signal, and the next plan refreshes them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "StoredSignal", try_from = "StoredSignal")]
 struct BiasedSignal {
@@ -29,7 +29,7 @@ struct BiasedSignal {
     first_bonus: f64,
 }
 
-/// What a [`BiasedSignal`] is made of.
+/// The stored form of a [`BiasedSignal`].
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct StoredSignal {
     shape: Shape,

@@ -1,4 +1,4 @@
-//! Counts and sums of what was observed: the whole state of an estimator, and the form in which it is stored.
+//! Counts and sums of observations: the state of [`crate::estimate::Estimates`], and the form in which it is stored.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::shape::Shape;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     pub(super) shape: Shape,
-    /// Whether P-hat is kept in full whatever the number of states.
+    /// Whether P-hat is kept in full for any number of states.
     pub(super) in_full: bool,
     pub(super) visits: Vec<u32>,      // [H, S, A]
     pub(super) reward_sums: Vec<f64>, // [H, S, A]

@@ -1,5 +1,5 @@
-//! Averages and P-hat, derived from counts. `count` takes an episode in, `refresh` brings the averages of the rows
-//! it counted up to date: at most H rows an episode.
+//! Averages and P-hat, derived from counts. `count` counts an episode; `refresh` updates the averages of the rows
+//! that were counted since the last refresh, at most H rows an episode.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl From<Estimates> for Counts {
     }
 }
 
-/// Every row is left to be refreshed.
+/// Restores stored counts; every row is marked to be refreshed.
 impl TryFrom<Counts> for Estimates {
     type Error = Error;
 
@@ -136,7 +136,7 @@ impl Estimates {
         f64::from(self.kernel.count_of(row, state)) / f64::from(self.visits[row].max(1))
     }
 
-    /// P-hat as of the last refresh; what planners read.
+    /// P-hat as of the last refresh.
     #[must_use]
     pub fn kernel(&self) -> &EmpiricalKernel {
         &self.kernel
@@ -180,7 +180,7 @@ impl Estimates {
         }
     }
 
-    /// Marks every row, so that the next refresh tells of it.
+    /// Marks every row, so that the next refresh passes it to the listener.
     pub fn mark_all(&mut self) {
         for row in 0..self.shape.triples() {
             let [step, state, action] = self.shape.triple_index(row);
@@ -188,7 +188,7 @@ impl Estimates {
         }
     }
 
-    /// Brings P-hat of every row counted since the last refresh up to date, and tells `listener` of each row.
+    /// Updates P-hat of every row counted since the last refresh, and passes each row to `listener`.
     #[inline]
     pub(crate) fn refresh(&mut self, listener: impl RowListener) {
         vectorised(Refresh {
@@ -197,7 +197,7 @@ impl Estimates {
         });
     }
 
-    /// Brings P-hat of every row counted since the last refresh up to date, and calls `changed` with each row.
+    /// Updates P-hat of every row counted since the last refresh, and calls `changed` with each row.
     pub fn refresh_with(&mut self, changed: impl FnMut(&RowEstimate<'_>)) {
         self.refresh(Call(changed));
     }
@@ -228,8 +228,8 @@ impl Estimates {
     }
 }
 
-/// Is told of every refreshed row. Compilers do not always inline a closure into the loop that calls it; a method
-/// marked `#[inline(always)]` they do.
+/// Receives every refreshed row. A trait and not a closure: the compiler does not always inline a closure into the loop
+/// that calls it, but does inline a method marked `#[inline(always)]`.
 pub(crate) trait RowListener {
     /// Called once for each row.
     fn changed(&mut self, row: &RowEstimate<'_>);

@@ -9,7 +9,7 @@ use crate::shape::Shape;
 use crate::sums::{dot, dot_two};
 use crate::table::zeros;
 
-/// P-hat: every row is an average of observed successors, or all zero where nothing was observed, so
+/// P-hat: every row holds the frequencies of the observed successors, or zeros where nothing was observed, so
 /// that mass leaks there. Nothing is normalised. The last step has no rows.
 ///
 /// Few states are kept in full, and expectations have the order of additions of a dense
@@ -51,7 +51,7 @@ impl<'a> Successors<'a> {
     /// No successors: the last step.
     pub const NONE: Self = Self::Listed(&[], &[]);
 
-    /// One probability for every state, if the row is kept so; else nothing.
+    /// One probability for every state, if the row is kept in full; else None.
     #[must_use]
     #[inline(always)]
     pub fn in_full(self) -> &'a [f64] {
@@ -87,7 +87,7 @@ impl<'a> Successors<'a> {
 }
 
 impl EmpiricalKernel {
-    /// Nothing observed. SuccessorCounts are kept in full if `in_full` says so or if there are few states.
+    /// Nothing observed. Rows are kept in full if `in_full` is true or if there are few states.
     pub(super) fn new(shape: Shape, in_full: bool) -> Result<Self> {
         let (num_states, pairs) = (shape.num_states(), shape.pairs());
         let num_rows = (shape.horizon() - 1) * pairs;
@@ -138,8 +138,8 @@ impl EmpiricalKernel {
         }
     }
 
-    /// Counts a successor of a row `times` times; the row's probabilities lag behind until [`Self::refresh`]. Fails
-    /// only where lists outgrow the memory there is.
+    /// Counts a successor of a row `times` times. The row's probabilities are out of date until [`Self::refresh`].
+    /// Fails only if memory for longer lists cannot be allocated.
     #[inline(always)]
     pub(super) fn count(&mut self, row: usize, successor: usize, times: u32) -> Result<()> {
         match &mut self.rows {
@@ -185,7 +185,7 @@ impl EmpiricalKernel {
         }
     }
 
-    /// Twice the room in every list, or rows in full if that is no longer worth it.
+    /// Doubles the width of every list, or keeps rows in full once lists would be too long.
     #[cold]
     fn widen(&mut self) -> Result<()> {
         let Some(old_width) = self.list_width() else {
@@ -363,7 +363,7 @@ impl StepKernel for EmpiricalKernel {
     #[inline(always)]
     fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
         match self.row(step, pair) {
-            // As long as the values: where their number is known beforehand, so is the row's.
+            // Cut to the length of the values: if that is known at compile time, so is the row's.
             Successors::Full(row) => dot(&row[..values.len()], values),
             listed @ Successors::Listed(..) => {
                 let entries = listed.iter();
@@ -452,7 +452,7 @@ mod tests {
             (33, None),
             (70, None),
         ] {
-            // From the middle outwards, so that entries go in before, between and behind others.
+            // From the middle outwards, so that entries are inserted before, between and after others.
             let spread = (0..3 * seen).map(|i| (i / seen, (35 + 11 * (i % seen)) % 70));
             let [listed, full] = both(&spread.collect::<Vec<_>>());
             assert_eq!(listed.list_width(), width, "{seen} successors");

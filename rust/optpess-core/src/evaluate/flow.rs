@@ -1,4 +1,4 @@
-//! The forward recursion, and what is made of it: occupancies, and mixtures of policies as one policy.
+//! The forward recursion: occupancies of policies, and mixtures of policies as one policy.
 //!
 //! d_0 = mu; d_{h+1}(s') = sum over (s,a) of d_h(s) pi_h(a|s) P_h(s'|s,a).
 
@@ -11,7 +11,7 @@ use crate::policy::{MarkovPolicy, check_distribution};
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
 
-/// N walks from one start, each with its own way of going on.
+/// N distributions that start from mu, each with its own transition.
 trait Walks<const N: usize> {
     /// Called once a step with d_h of each walk.
     fn arrive(&mut self, step: usize, arrivals: [&[f64]; N]);
@@ -52,7 +52,7 @@ impl<const N: usize, W: Walks<N>> Job for Flow<'_, N, W> {
     }
 }
 
-/// q_h(s,a): how often (s,a) is met at step h, from mu under a policy.
+/// q_h(s,a): the probability of (s,a) at step h, from mu under a policy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OccupancyMeasure {
     shape: Shape,
@@ -123,8 +123,8 @@ impl OccupancyMeasure {
             .sum()
     }
 
-    /// pi_h(a|s) = q_h(s,a) / sum_a' q_h(s,a'), and `completion` wherever q has no mass: there the
-    /// occupancy says nothing, so the caller must.
+    /// pi_h(a|s) = q_h(s,a) / sum_a' q_h(s,a'), and `completion` where q has no mass: there the occupancy determines no
+    /// policy.
     pub fn induced_policy(&self, completion: &MarkovPolicy) -> Result<MarkovPolicy> {
         let num_actions = self.shape.num_actions();
         let mut data = zeros("a policy [H, S, A]", self.shape.triples())?;
@@ -177,7 +177,7 @@ pub fn occupancy<K: StepKernel>(
     Ok(OccupancyMeasure { shape, data })
 }
 
-/// A policy that is followed, and how often it meets each pair.
+/// A policy and the occupancy that is computed for it.
 struct Occupied<'a, K> {
     policy: &'a MarkovPolicy,
     kernel: &'a K,
@@ -258,11 +258,11 @@ pub fn mix_policies<K: StepKernel>(
     OccupancyMeasure { shape, data: mixed }.induced_policy(&completion)
 }
 
-/// Workspace for mixing two deterministic policies; nothing is allocated later.
+/// The workspace for mixing two deterministic policies. Mixing allocates nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PolicyMixer {
     arrivals: Arrivals<2>,
-    shares: [Vec<f64>; 2], // [policy][S], of those who arrive
+    shares: [Vec<f64>; 2], // [policy][S], of the mass that arrives
 }
 
 impl PolicyMixer {
@@ -276,7 +276,7 @@ impl PolicyMixer {
     }
 
     /// Writes into `mixed` the policy with the occupancy (1 - w) q^first + w q^second, of two policies given by
-    /// their actions `[H, S]`, each on its own kernel; `completion` decides wherever neither has mass.
+    /// their actions `[H, S]`, each on its own kernel; `completion` is used where neither has mass.
     pub fn mix<K: StepKernel>(
         &mut self,
         ends: [(&[u32], &K); 2],
@@ -342,7 +342,7 @@ impl<K: StepKernel, const S: usize> Walks<2> for Mixture<'_, K, S> {
             if first[state].is_nan() {
                 row.copy_from_slice(self.completion.row(step, state));
             } else {
-                // In one pass: clearing a short row first is a call, which is longer than this.
+                // In one pass: a separate call that clears a short row takes longer.
                 for (action, probability) in (0..).zip(row) {
                     let [one, other] = ends.map(|end| end[state] == action);
                     *probability = if one { first[state] } else { 0.0 };
@@ -355,10 +355,10 @@ impl<K: StepKernel, const S: usize> Walks<2> for Mixture<'_, K, S> {
     #[inline(always)]
     fn advance(&self, walk: usize, step: usize, arrivals: &[f64], next: &mut [f64]) {
         let (states, kernel) = (self.num_states(), self.ends[walk].1);
-        // A policy without weight may arrive anywhere; an empty state sends nobody on.
+        // A policy of weight 0 can have mass anywhere; a state without mass adds nothing.
         let weight = self.weights[walk];
         let masses = arrivals[..states].iter().zip(self.actions(walk, step));
-        // Few sums stay in registers; others are made where they belong.
+        // A few sums stay in registers; more of them are added up in memory.
         let mut few = [0.0; S];
         let sums = if S > 0 {
             &mut few[..]
@@ -378,7 +378,7 @@ impl<K: StepKernel, const S: usize> Walks<2> for Mixture<'_, K, S> {
     }
 }
 
-/// What part of those who arrive at each state comes from each of two policies; not a number where nobody arrives.
+/// The part of the mass at each state that comes from each of two policies; NaN where there is no mass.
 #[inline(always)]
 fn mixing_shares(weights: [f64; 2], arrivals: [&[f64]; 2], shares: [&mut [f64]; 2]) {
     let [first, second] = shares;

@@ -1,7 +1,7 @@
-//! Sets of rows: the best or the worst distribution of the next state, chosen at every pair.
+//! Sets of rows, and backups that take the best or the worst row of a set at every pair.
 //!
 //! [`Best`] and [`Worst`] are the backups of extended induction and of worst-case evaluation. Both order the
-//! states by value once a step; every row of the step is then read off that order.
+//! states by value once a step; the order then determines every row of the step.
 
 use crate::evaluate::sweep::Backup;
 use crate::fast::isa::dot_rows;
@@ -20,7 +20,7 @@ pub trait RowSet {
     fn shared(&self, step: usize) -> &[f64];
 
     /// Places the rest of a pair's row on the first states of `order` as far as the set allows. `give` is
-    /// called with every state that gets some, and with how much.
+    /// called with every state that gets mass, and with the mass.
     fn place(&self, step: usize, pair: usize, order: &[u32], give: impl FnMut(usize, f64));
 
     /// Writes the row of a pair's set that is extreme for this order of states.
@@ -31,7 +31,7 @@ pub trait RowSet {
     }
 }
 
-/// Which of the chosen rows are written down, and where.
+/// Which of the chosen rows are stored, and where.
 #[derive(Debug)]
 pub enum Memory<'a> {
     /// None.

@@ -2,8 +2,8 @@
 //!
 //! V_H = 0; for h = H-1, ..., 0: Q_h(s,a) = g_h(s,a) + backup(V_{h+1}) and V_h(s) = choice(Q_h(s,.)).
 //!
-//! Evaluating a policy, locating one, maximising, breaking ties, clipping, and choosing the transitions
-//! along with the actions are all this recursion. They differ in how V_{h+1} enters ([`Backup`]) and in
+//! Evaluating a policy, maximising, breaking ties lexicographically, clipping, and choosing the transitions
+//! together with the actions are all this recursion. They differ in how V_{h+1} enters ([`Backup`]) and in
 //! what is done with the action values of a state ([`Choice`]). The bits of every value follow from three
 //! rules: the kernel decides the order of additions over the next state, g is added to that sum in one
 //! addition, and a choice reads the actions from the lowest to the highest.
@@ -51,12 +51,12 @@ impl<F: StepSignal, G: StepSignal> Signals<2> for (&F, &G) {
 
 /// How V_{h+1} enters Q_h: an expectation under a kernel, or the best or worst over a set of rows.
 pub trait Backup<const N: usize> {
-    /// Whether sweeps over it run so often that they are worth compiling for each small number of states.
+    /// Whether sweeps over it run so often that they are compiled for each small number of states.
     const FOR_EACH_SIZE: bool = false;
     /// Whether it chooses among rows, so that [`Backup::add_chosen`] and [`Backup::remember`] do something.
     const CHOOSES_ROWS: bool = false;
 
-    /// Called once a step, before anything is asked of that step.
+    /// Called once a step, before the other methods are called for that step.
     fn begin_step(&mut self, _step: usize, _next: [&[f64]; N]) {}
 
     /// What is added to g_h(s,a), for each signal.
@@ -65,14 +65,14 @@ pub trait Backup<const N: usize> {
     /// [`Backup::pair`] for every pair; may be faster, to the same bits.
     fn all(&self, step: usize, next: [&[f64]; N], out: &mut [&mut [f64]; N]);
 
-    /// Q_h(s,a), from the sum of g_h(s,a) and [`Backup::pair`]: a set of rows adds the mass here that its
-    /// rows place differently.
+    /// Q_h(s,a), from the sum of g_h(s,a) and [`Backup::pair`]: a set of rows adds the part of the expectation in
+    /// which its rows differ.
     #[inline(always)]
     fn add_chosen(&self, _step: usize, _pair: usize, _next: [&[f64]; N], q: [f64; N]) -> [f64; N] {
         q
     }
 
-    /// An action was taken: a set of rows notes the row it chose for it.
+    /// Called for an action that is taken: a set of rows stores the row it chose for it.
     #[inline(always)]
     fn remember(&mut self, _step: usize, _state: usize, _action: usize) {}
 }
@@ -109,7 +109,7 @@ impl<K: StepKernel> Backup<2> for Expected<'_, K> {
     }
 }
 
-/// Which action values of a step a choice looks at.
+/// Which action values of a step a choice reads.
 #[derive(Debug, Clone, Copy)]
 pub enum Wanted<'a> {
     /// Those of every pair.
@@ -122,30 +122,30 @@ pub enum Wanted<'a> {
 
 /// What is done with the action values of a state.
 pub trait Choice<const N: usize> {
-    /// Whether sweeps with it run so often that they are worth compiling for each small number of states.
+    /// Whether sweeps with it run so often that they are compiled for each small number of states.
     const FOR_EACH_SIZE: bool = false;
 
-    /// Called once a step, before anything is asked of that step.
+    /// Called once a step, before the other methods are called for that step.
     #[inline(always)]
     fn begin_step(&mut self, _step: usize) {}
 
-    /// Which action values [`Choice::choose`] will look at.
+    /// Which action values [`Choice::choose`] will read.
     fn wanted(&self, step: usize) -> Wanted<'_>;
 
     /// V_h(s) of each signal, from Q_h(s,.) of each. Called for the states in ascending order.
     fn choose(&mut self, step: usize, state: usize, q: [&[f64]; N]) -> [f64; N];
 
-    /// Calls `visit` with every action that is taken, once [`Choice::choose`] has decided.
+    /// Calls `visit` with every action that is taken; called after [`Choice::choose`].
     fn each_taken(&self, step: usize, state: usize, visit: impl FnMut(usize));
 }
 
-/// Where the values of a sweep go.
+/// The storage of the values of a sweep.
 pub trait ValueStore<const N: usize> {
     /// V_h of each signal, to be written, and V_{h+1}. Called for descending steps.
     fn step_and_next(&mut self, step: usize) -> ([&mut [f64]; N], [&[f64]; N]);
 }
 
-/// The values of every step are kept.
+/// Keeps the values of every step.
 impl ValueStore<1> for StateValues {
     #[inline(always)]
     fn step_and_next(&mut self, step: usize) -> ([&mut [f64]; 1], [&[f64]; 1]) {
@@ -154,14 +154,14 @@ impl ValueStore<1> for StateValues {
     }
 }
 
-/// Only the values of the last step swept and of the one after it are kept.
+/// Keeps only the values of the last step swept and of the one after it.
 #[derive(Debug, Clone)]
 pub struct RollingValues<const N: usize> {
     rows: [[Vec<f64>; 2]; N], // [signal][this step, next step][S]
 }
 
 impl<const N: usize> RollingValues<N> {
-    /// Room for problems of this shape.
+    /// A store for problems of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         let mut rows = [const { [const { Vec::new() }; 2] }; N];
         for row in rows.as_flattened_mut() {
@@ -177,7 +177,7 @@ impl<const N: usize> RollingValues<N> {
         self.rows.each_ref().map(|[here, _]| &here[..])
     }
 
-    /// Makes the values of the last step swept those of another store.
+    /// Copies the values of the last step swept from another store.
     pub fn copy_last(&mut self, other: &Self) {
         for ([here, _], [from, _]) in self.rows.iter_mut().zip(&other.rows) {
             here.copy_from_slice(from);
@@ -206,8 +206,8 @@ impl<const N: usize> ValueStore<N> for RollingValues<N> {
 pub struct Sweep<'a, const N: usize, G, B, C, V> {
     /// H, |S|, |A|.
     pub shape: Shape,
-    /// The steps, from the last to the first. If they end before H, the values of the step behind them
-    /// must stand in `values`.
+    /// The steps; they are swept from the last to the first. If they end before H, `values` must hold the values of the
+    /// step after them.
     pub steps: Range<usize>,
     /// g.
     pub signals: G,
@@ -215,7 +215,7 @@ pub struct Sweep<'a, const N: usize, G, B, C, V> {
     pub backup: &'a mut B,
     /// What is done with the action values of a state.
     pub choice: &'a mut C,
-    /// Where V goes.
+    /// Where V is written.
     pub values: &'a mut V,
     /// Workspace: Q of the step at hand, `[S, A]`, for each signal.
     pub action_values: [&'a mut [f64]; N],
@@ -228,7 +228,7 @@ where
     C: Choice<N>,
     V: ValueStore<N>,
 {
-    /// Runs it, without allocating.
+    /// Runs the sweep, without allocating.
     #[inline(always)]
     pub fn run(self) {
         let often = const { B::FOR_EACH_SIZE && C::FOR_EACH_SIZE };
@@ -297,7 +297,7 @@ where
     }
 }
 
-/// Writes Q_h(s,a) for the pairs that are wanted. `next` is None at the last step, which nothing follows.
+/// Writes Q_h(s,a) for the pairs that are wanted. `next` is None at the last step.
 #[inline(always)]
 fn fill<const N: usize, G: Signals<N>, B: Backup<N>>(
     shape: Shape,
@@ -328,7 +328,7 @@ fn fill<const N: usize, G: Signals<N>, B: Backup<N>>(
         }
         (_, None) => q.iter_mut().for_each(|q| q.fill(0.0)),
         (Wanted::Weighted(weights), Some(next)) if !mostly_positive(weights) => {
-            // As long as the weights: then no index needs a check.
+            // Cut to the length of the weights, so that no index needs a check.
             let mut q = q.each_mut().map(|q| &mut q[..weights.len()]);
             for (pair, &weight) in weights.iter().enumerate() {
                 let expected = if weight > 0.0 {
@@ -359,16 +359,16 @@ fn set<const N: usize>(q: &mut [&mut [f64]; N], pair: usize, found: [f64; N]) {
     }
 }
 
-/// Whether all pairs at once are less work than each that is needed alone: a deterministic policy needs one
-/// row in |A|, and then looking at each row on its own is faster than all of them.
+/// Whether computing all pairs at once is less work than computing each wanted pair on its own. A deterministic policy
+/// needs one row in |A|, and single rows are then faster.
 #[inline(always)]
 fn mostly_positive(weights: &[f64]) -> bool {
     let positive = weights.iter().filter(|&&weight| weight > 0.0).count();
     2 * positive > weights.len()
 }
 
-/// Calls `visit` with each state and its rows of `width` entries. Rows of a few entries are what policies are
-/// made of; knowing their length when compiling makes loops over them three times as fast.
+/// Calls `visit` with each state and its rows of `width` entries. Policies have short rows; a length that is known at
+/// compile time makes loops over them three times as fast.
 #[inline(always)]
 fn each_state<const N: usize>(
     data: [&[f64]; N],

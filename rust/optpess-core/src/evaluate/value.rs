@@ -1,4 +1,4 @@
-//! V of a given policy: [`sweep`](super::sweep) with a policy, with one action for each state, or with clipped
+//! Values V of given policies: [`sweep`](super::sweep) with a policy, with one action for each state, or with clipped
 //! action values.
 
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ pub fn evaluate<G: StepSignal, K: StepKernel>(
 #[derive(Debug)]
 pub struct Follow<'a> {
     policy: &'a MarkovPolicy,
-    /// The rows of the states that are still to be decided at the step at hand.
+    /// The rows of the states of the current step that have not been weighed yet.
     rest: &'a [f64],
 }
 
@@ -67,7 +67,7 @@ impl<const N: usize> Choice<N> for Follow<'_> {
 
     #[inline(always)]
     fn choose(&mut self, _: usize, _: usize, q: [&[f64]; N]) -> [f64; N] {
-        // Off the front: finding a row by its index takes longer than weighing it.
+        // Taken off the front: finding a row by its index takes longer than weighing it.
         let probabilities = self.rest.split_off(..q[0].len()).unwrap_or_default();
         q.map(|q| weigh(q.iter().copied(), probabilities))
     }
@@ -87,8 +87,8 @@ fn weigh(q: impl Iterator<Item = f64>, probabilities: &[f64]) -> f64 {
     q.zip(probabilities).fold(0.0, |sum, (q, p)| sum + q * p)
 }
 
-/// Reads the action value of one given action for each step and state, `[H, S]`: to the bits of [`Follow`] with
-/// the deterministic policy, but for the sign of a zero.
+/// Reads the action value of one given action for each step and state, `[H, S]`. The bits are those of [`Follow`] with
+/// the deterministic policy, except for the sign of a zero.
 #[derive(Debug)]
 pub struct Take<'a> {
     /// |S|.
@@ -119,7 +119,7 @@ impl<const N: usize> Choice<N> for Take<'_> {
 pub struct Evaluator {
     shape: Shape,
     values: StateValues,
-    action_values: Vec<f64>, // [S, A], of the step at hand
+    action_values: Vec<f64>, // [S, A], of the current step
 }
 
 impl Evaluator {
@@ -187,7 +187,7 @@ impl Evaluator {
 #[derive(Debug, Clone)]
 pub struct PairEvaluator {
     values: RollingValues<2>,
-    action_values: [Vec<f64>; 2], // [S, A], of the step at hand
+    action_values: [Vec<f64>; 2], // [S, A], of the current step
 }
 
 impl PairEvaluator {
@@ -226,7 +226,7 @@ impl PairEvaluator {
     }
 }
 
-/// Weighs action values by a policy, each first clipped to what any policy can attain; keeps the clipped ones.
+/// Clips action values to the range that a policy can attain, stores them and weighs them by a policy.
 struct Clipped<'a> {
     policy: &'a MarkovPolicy,
     kept: &'a mut [f64], // [H, S, A]

@@ -1,4 +1,4 @@
-//! Any learner of the core, as one type: what is simulated, stored and handed to Python.
+//! Any learner of the core as one type, for simulation, storage and Python.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The known safe policy, and what is known of its cost.
+//! The safe policy pi0, what the user knows of its cost, and the estimation of that cost (Appendix E).
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub enum BaselineCost {
     Unknown {
         /// tau.
         cost_limit: f64,
-        /// How far the average is trusted.
+        /// The confidence radius of the average cost.
         radius: CostRadius,
     },
 }
@@ -40,7 +40,7 @@ impl SafeBaseline {
         })
     }
 
-    /// A policy that is strictly safe, with a cost still to be estimated.
+    /// A strictly safe policy whose cost is to be estimated.
     pub fn estimated(policy: MarkovPolicy, cost_limit: f64, radius: CostRadius) -> Result<Self> {
         let allowed = Interval::open_closed(0.0, policy.shape().horizon() as f64);
         if !allowed.contains(cost_limit) {
@@ -104,7 +104,7 @@ impl SafeBaseline {
     }
 }
 
-/// c0 as a learner uses it.
+/// The learner's knowledge of c0: known, or being estimated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum SafeCost {
     Known(SafetyMargin),
@@ -112,7 +112,7 @@ pub(crate) enum SafeCost {
 }
 
 impl SafeCost {
-    /// What the baseline says of c0, and the terms that are left: an estimation (Appendix E) spends half of delta.
+    /// The state at the start, and the remaining terms: an estimation (Appendix E) spends half of delta.
     pub(crate) fn begin(
         baseline: &SafeBaseline,
         terms: LearningTerms,
@@ -136,7 +136,7 @@ impl SafeCost {
         }
     }
 
-    /// Why pi0 is played, if it is.
+    /// The source that a deployment of pi0 has now.
     #[inline(always)]
     pub(crate) fn source(&self) -> PolicySource {
         match self {
@@ -145,7 +145,7 @@ impl SafeCost {
         }
     }
 
-    /// Takes in one episode of pi0; returns the margin if c0 has just become known.
+    /// Counts one episode of pi0; returns the margin if c0 has just become known.
     #[inline(always)]
     pub(crate) fn observe(&mut self, seen: &Trajectory) -> Result<Option<SafetyMargin>> {
         let Self::Estimating(estimation) = self else {
@@ -160,7 +160,7 @@ impl SafeCost {
     }
 }
 
-/// The running average of the cost of pi0, until it can be bounded away from the limit.
+/// The running average of the cost of pi0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CostEstimation {
     cost_limit: f64,
@@ -183,7 +183,7 @@ impl CostEstimation {
         }
     }
 
-    /// Takes in the costs of one episode of pi0; returns the margin once the estimate is good enough.
+    /// Adds the costs of one episode of pi0; returns the margin once the estimate is good enough.
     ///
     /// Formula: stop at the first k with tau - c-hat(k) >= 3 radius(k), and use
     /// c0' = c-hat(k) + radius(k). Citation: \[Liu21\], Appendix E. Deviation: the radius; and c0' is

@@ -1,4 +1,4 @@
-//! P-hat with a biased reward and a biased cost: what the algorithms of \[Liu21\] plan on.
+//! P-hat with a biased reward and a biased cost: the tables on which the algorithms of \[Liu21\] plan and certify.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +14,8 @@ use crate::plan::{ChordSearch, PlanningProblem};
 use crate::policy::MarkovPolicy;
 use crate::table::{Signal, StateValues, StepSignal};
 
-/// What has been seen, and what follows from it. Only counts are state: P-hat and both signals are brought up to date by
-/// [`BiasedModel::refresh`].
+/// Observations, P-hat and the biased signals. Only the counts are state; [`BiasedModel::refresh`] updates P-hat and
+/// both signals.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BiasedModel<C> {
     pub(super) experience: Experience,
@@ -29,7 +29,7 @@ pub struct BiasedModel<C> {
 /// Both signals on P-hat.
 pub(crate) type BiasedProblem<'a, C> = PlanningProblem<'a, OptimisticReward, C, EmpiricalKernel>;
 
-/// A problem, the search for its best policy within a limit, the policy for states that none reaches, and the limit.
+/// A problem, the search for its best policy within a limit, the policy for states without mass, and the limit.
 pub(crate) type SearchTask<'a, C> = (
     BiasedProblem<'a, C>,
     &'a mut ChordSearch,
@@ -78,8 +78,8 @@ impl<C: BiasedCost> BiasedModel<C> {
         self.evaluator.values()
     }
 
-    /// P-hat, r-hat, c-hat (Eq. 3-5) and both biased signals, of every row counted since the last time. `listener` is
-    /// told of each row.
+    /// Updates P-hat, r-hat, c-hat (Eq. 3-5) and both biased signals of every row counted since the last refresh.
+    /// `listener` receives each row.
     #[inline(always)]
     pub(super) fn refresh(&mut self, listener: &mut impl SignalListener) {
         self.experience.estimates.refresh(BiasRows {
@@ -90,7 +90,7 @@ impl<C: BiasedCost> BiasedModel<C> {
         });
     }
 
-    /// The reward signal exists from now on, and is formed of every row at the next refresh.
+    /// Sets the reward signal; the next refresh computes it for every row.
     pub(super) fn set_reward(&mut self, reward: OptimisticReward) {
         self.reward = Some(reward);
         self.experience.estimates.mark_all();
@@ -132,8 +132,9 @@ impl<C: BiasedCost> BiasedModel<C> {
 }
 
 impl BiasedModel<PessimisticCost> {
-    /// Certifies that the pessimistic cost of a policy on P-hat is at most the limit; where rounding put it above, mixes
-    /// in `safe` until it is not.
+    /// Certifies that the pessimistic cost of a policy on P-hat is at most the limit; if rounding put it above, mixes
+    /// in
+    /// `safe` until it is not.
     pub(super) fn certify(
         &mut self,
         policy: &mut MarkovPolicy,
@@ -176,7 +177,7 @@ impl BiasedCost for OptimisticCost {
     }
 }
 
-/// Is told of every refreshed row with its biased signals; an engine keeps a copy of them. `()` ignores them.
+/// Receives every refreshed row with its biased signals; an engine keeps a copy of them. `()` ignores them.
 pub(crate) trait SignalListener {
     /// Called once for each row; the reward is None while its signal does not exist.
     fn changed(&mut self, row: &RowEstimate<'_>, reward: Option<f64>, cost: f64);

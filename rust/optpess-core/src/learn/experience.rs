@@ -1,4 +1,4 @@
-//! What every learner is told and has seen: start distribution, terms, estimates, and whose turn it is.
+//! The part that every learner has: start distribution, terms, estimates, and the protocol.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
-/// mu, K, delta and the confidence rule; counts and what follows from them; the protocol.
+/// mu; K, delta and the confidence rule; counts and the estimates that follow from them; the protocol.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Experience {
     initial: InitialDistribution,
@@ -68,14 +68,14 @@ impl Experience {
         self.estimates.kernel()
     }
 
-    /// Which verb comes next.
+    /// Which call comes next.
     #[must_use]
     #[inline(always)]
     pub fn protocol(&self) -> &Protocol {
         &self.protocol
     }
 
-    /// Counts one episode; refuses one of another shape or out of turn, and then is as it was.
+    /// Counts one episode. Refuses one of another shape or out of turn, and changes nothing then.
     #[inline(always)]
     pub(super) fn observe(&mut self, seen: &Trajectory) -> Result<()> {
         self.protocol.check_observe()?;

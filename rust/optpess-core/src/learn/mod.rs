@@ -1,7 +1,6 @@
-//! The algorithms: the order of calls, the baseline, the gate. Refuses environments, the true model, regret and
-//! printing.
+//! The learning algorithms. A learner never sees the true model; a test checks that no file here names its types.
 //!
-//! A learner has two verbs, which alternate: [`Learner::next_policy`] plans from everything seen so
+//! A learner has two methods that alternate: [`Learner::next_policy`] plans from all observations so
 //! far, [`Learner::observe`] counts one episode.
 
 mod any;
@@ -63,7 +62,7 @@ pub enum PolicySource {
 }
 
 impl PolicySource {
-    /// Whether pi0 is played, for whatever reason.
+    /// Whether pi0 is played, for either reason.
     #[must_use]
     #[inline(always)]
     pub fn is_baseline(self) -> bool {
@@ -71,7 +70,7 @@ impl PolicySource {
     }
 }
 
-/// What was decided for one episode.
+/// The decision for one episode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Deployment {
     /// The episode, from 0.
@@ -99,7 +98,7 @@ impl Deployment {
     }
 }
 
-/// Values of the deployed policy on the learner's own estimates, and what is claimed by them. None where the
+/// Values of the deployed policy on the learner's own estimates, and the claims that follow from them. None if the
 /// algorithm has no such value or makes no such claim.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Figures {
@@ -137,7 +136,7 @@ impl Figures {
     }
 }
 
-/// The biased signals of the next plan, and what makes them so.
+/// The biased signals of the next plan, and their bonuses.
 #[derive(Debug, Clone)]
 pub struct BiasedSignals<'a> {
     /// The biased reward; None while its scale is unknown.
@@ -158,26 +157,26 @@ impl<'a> BiasedSignals<'a> {
     }
 }
 
-/// A learner: the Input line of an algorithm box, two verbs that alternate, and getters.
+/// A learner: two methods that alternate, and getters.
 pub trait Learner: Send + Sync {
-    /// Plans the next episode from everything seen so far.
+    /// Plans the next episode from all observations so far.
     fn next_policy(&mut self) -> Result<Deployment>;
     /// The policy of the last deployment.
     fn policy(&self) -> &MarkovPolicy;
-    /// Counts one episode; refuses one of another shape or out of turn, and then is as it was.
+    /// Counts one episode. Refuses one of another shape or out of turn, and changes nothing then.
     fn observe(&mut self, seen: &Trajectory) -> Result<()>;
 
-    /// What it was told and has seen.
+    /// Inputs, observations and estimates.
     fn experience(&self) -> &Experience;
     /// (tau, c0) as used now; None while c0 is being estimated.
     fn margin(&self) -> Option<SafetyMargin>;
     /// tau.
     fn cost_limit(&self) -> f64;
-    /// The biased signals of the next plan, brought up to date with the counts.
+    /// The biased signals of the next plan, refreshed from the counts.
     fn signals(&mut self) -> BiasedSignals<'_>;
-    /// What the learner claims of the policy it deployed last, evaluated when asked.
+    /// The learner's claims about the policy it deployed last; evaluated by this call.
     fn figures(&mut self) -> Figures;
-    /// What this learner may promise.
+    /// The guarantee of this learner; None if there is none.
     fn guarantee(&self) -> Option<Guarantee>;
     /// The logarithm in its radii: Z, or L of the algorithms that are compared with.
     fn log_factor(&self) -> f64 {
@@ -188,11 +187,11 @@ pub trait Learner: Send + Sync {
     fn multiplier(&self) -> f64 {
         0.0
     }
-    /// What its paper proves of an algorithm that is compared with, in words.
+    /// What its paper proves, in words, for the algorithms that \[Liu21\] is compared with.
     fn promise(&self) -> Option<&'static str> {
         None
     }
-    /// How many backward inductions the plans took; one an episode where they are not counted.
+    /// How many backward inductions the plans took; one an episode for learners that do not count them.
     fn inductions(&self) -> u64 {
         self.episodes_observed()
     }

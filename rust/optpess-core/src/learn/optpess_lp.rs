@@ -69,7 +69,7 @@ impl OptPessLp {
         self.assess_for(&mut ())
     }
 
-    /// [`OptPessLp::assess`] for an engine, which is told of each refreshed row.
+    /// [`OptPessLp::assess`] for an engine, which receives each refreshed row.
     pub(crate) fn assess_for(
         &mut self,
         listener: &mut impl SignalListener,
@@ -162,7 +162,7 @@ impl Learner for OptPessLp {
         Ok(())
     }
 
-    /// Lemma 5.1 bounds the cost of whatever is played, Lemma 5.3 the optimum by r bar of a planned policy.
+    /// Lemma 5.1 bounds the cost of the policy that is played, Lemma 5.3 the optimum by r bar of a planned policy.
     fn figures(&mut self) -> Figures {
         self.model.refresh(&mut ());
         let policy = self.policy().clone();

@@ -73,14 +73,14 @@ impl OptPessPrimalDual {
     }
 
     /// Lines 3 to 5: eta_k; P-hat, r-hat, c-hat (Eq. 3-5); r tilde and c tilde (Eq. 11). Returns lambda^k/eta_k, the
-    /// price of cost in line 6. `listener` is told of each row that changed.
+    /// price of cost in line 6. `listener` receives each row that changed.
     pub(crate) fn price(&mut self, listener: &mut impl SignalListener) -> Result<f64> {
         self.model.experience.protocol.await_candidate()?;
         self.model.refresh(listener);
         Ok(self.multiplier / self.schedule.scaling(self.model.experience.protocol.k()))
     }
 
-    /// Line 7, given V(c tilde) of the policy of line 6; eps_k of line 3 is read here, where it is used.
+    /// Line 7, given V(c tilde) of the policy of line 6, with eps_k of line 3.
     pub(crate) fn charge(&mut self, cost: f64) -> Result<Deployment> {
         let epsilon = self.schedule.tightening(self.model.experience.protocol.k());
         let (lambda, tau) = (self.multiplier, self.margin.cost_limit());
@@ -89,7 +89,7 @@ impl OptPessPrimalDual {
         Ok(Deployment::new(episode, PolicySource::Lagrangian))
     }
 
-    /// Makes `actions`, `[H, S]`, the policy of the last deployment: an engine has found it.
+    /// Sets the policy of the last deployment, which an engine found, to `actions`, `[H, S]`.
     pub(crate) fn set_actions(&mut self, actions: &[u32]) {
         self.policy.set_actions(actions);
     }

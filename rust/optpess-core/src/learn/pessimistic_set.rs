@@ -1,4 +1,4 @@
-//! The gate: which policies may be deployed.
+//! The pessimistic set Pi^k of Algorithm 1: which policies may be deployed.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,8 @@ pub enum PessimisticSet {
 }
 
 impl PessimisticSet {
-    /// The set, given the pessimistic cost of pi0. A cost that is not a number, which only
-    /// observations too large to add up can make, opens nothing.
+    /// The set, given the pessimistic cost of pi0. NaN, which only sums of observations that overflow can give,
+    /// leaves pi0 alone in the set.
     #[must_use]
     #[inline(always)]
     pub fn assess(pessimistic_baseline_cost: f64, margin: &SafetyMargin) -> Self {

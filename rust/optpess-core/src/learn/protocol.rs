@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-/// Which verb comes next, and how many episodes have been observed.
+/// Which call comes next, and how many episodes have been observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Protocol {
     num_episodes: u64,
@@ -43,7 +43,7 @@ impl Protocol {
         self.observed + 1
     }
 
-    /// Refuses a plan out of turn or after the last episode. A plan that was begun and failed may be begun again.
+    /// Refuses a plan out of turn or after the last episode. A plan that failed may be repeated.
     #[inline(always)]
     pub(crate) fn check_plan(&self) -> Result<()> {
         match self.stage {
@@ -56,7 +56,7 @@ impl Protocol {
         }
     }
 
-    /// A plan has begun: a candidate may be deployed.
+    /// Begins a plan; a candidate may then be deployed.
     #[inline(always)]
     pub(crate) fn await_candidate(&mut self) -> Result<()> {
         self.check_plan()?;
@@ -64,7 +64,7 @@ impl Protocol {
         Ok(())
     }
 
-    /// Refuses a candidate that nobody awaits.
+    /// Refuses a candidate if no plan has begun.
     #[inline(always)]
     pub(crate) fn check_awaiting(&self) -> Result<()> {
         match self.stage {
@@ -73,7 +73,7 @@ impl Protocol {
         }
     }
 
-    /// A policy is about to be played; returns its episode, from 0.
+    /// Notes that a policy is deployed; returns its episode, from 0.
     #[inline(always)]
     pub(crate) fn deploy(&mut self) -> Result<u64> {
         self.check_plan()?;
@@ -81,7 +81,7 @@ impl Protocol {
         Ok(self.observed)
     }
 
-    /// Refuses an episode that nobody planned.
+    /// Refuses an episode that was not planned.
     #[inline(always)]
     pub(crate) fn check_observe(&self) -> Result<()> {
         match self.stage {
@@ -90,7 +90,7 @@ impl Protocol {
         }
     }
 
-    /// The episode has been observed.
+    /// Notes that the episode has been observed.
     #[inline(always)]
     pub(crate) fn end_episode(&mut self) {
         self.observed += 1;

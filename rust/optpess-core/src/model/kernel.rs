@@ -1,8 +1,8 @@
 //! Transition kernels P_h(s'|s,a): dense or sparse, stored for each step or once, with rows that sum to one
 //! ([`super::TransitionKernel`]) or to at most one ([`Kernel`]). Nothing is normalised.
 //!
-//! The slice of the last step, h = H-1, is never used by any value: an episode ends there. It is
-//! stored as given and never looked at, so it may hold anything.
+//! The slice of the last step, h = H-1, is used by no value: an episode ends there. It is stored as given and never
+//! read, so it may hold anything.
 
 mod incoming;
 mod strips;
@@ -45,7 +45,7 @@ pub struct Kernel {
     num_actions: usize,
     slices: Slices,
     rows: RowStorage,
-    /// Sparse rows once more, in the layout that is fastest for all rows of a step.
+    /// A copy of sparse rows, in the layout that is fastest for all rows of a step.
     strips: Option<InterleavedRows>,
     incoming: Option<TransposedRows>,
 }
@@ -257,7 +257,7 @@ impl Kernel {
             kernel: self,
             least,
         });
-        // The first pass only says yes; whether a doubtful row is wrong, and why, is found out here.
+        // The first pass only accepts; this one decides whether a row it did not accept is wrong, and why.
         for row in doubtful..self.used_rows() {
             let sum = self.row_sum(row)?;
             if sum < least - SUM_TOLERANCE || sum > 1.0 + SUM_TOLERANCE {
@@ -393,7 +393,7 @@ impl StepKernel for Kernel {
             }
             RowStorage::Sparse(rows) => {
                 assert!(next.len() >= self.num_states);
-                // A deterministic policy leaves most pairs without mass; then scattering is less work.
+                // Under a deterministic policy most pairs have no mass; then scattering is less work.
                 let carrying = masses.iter().filter(|&&mass| mass > 0.0).count();
                 if let Some(incoming) = &self.incoming
                     && 2 * carrying > masses.len()

@@ -1,5 +1,5 @@
-//! A finite-horizon constrained Markov decision process: transitions, reward, costs, limits, start and noise. A value
-//! that exists has been checked. Sampling and learning are elsewhere.
+//! A finite-horizon constrained Markov decision process: transitions, reward, costs, limits, start and noise. The
+//! constructors check everything.
 
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ impl UnitSignal {
     }
 }
 
-/// (P, r, c, tau, mu) with the noise of its observations; M >= 1 costs, each with its limit.
+/// (P, r, c, tau, mu) and the noise of observations; M >= 1 costs, each with its limit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConstrainedMdp {
     shape: Shape,

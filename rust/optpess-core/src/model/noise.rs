@@ -1,6 +1,5 @@
-//! Owns the ways in which an observation may differ from its mean. Refuses any that leaves the
-//! paper's Assumption 2.1: E exp(l xi) <= exp(l^2 / 4) for every l, that is, a variance proxy of at
-//! most 1/2.
+//! The noise of observations, within the paper's Assumption 2.1: E exp(l xi) <= exp(l^2 / 4) for every l, that is, a
+//! variance proxy of at most 1/2. The constructors refuse any other.
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
 

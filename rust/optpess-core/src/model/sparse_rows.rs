@@ -1,10 +1,10 @@
-//! Compressed rows: the storage of a sparse kernel. Refuses rows that do not list existing successors,
-//! each once and in order.
+//! Compressed rows: the storage of a sparse kernel. A row lists successors that exist, each once and in increasing
+//! order.
 
 use crate::error::{ArrayIndex, Error, Result};
 use crate::table::zeros;
 
-/// Rows that name their successors: row i has the entries `offsets[i]..offsets[i + 1]`.
+/// Rows as lists of successors: row i has the entries `offsets[i]..offsets[i + 1]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparseRows {
     offsets: Vec<usize>,     // [rows + 1]
@@ -103,13 +103,13 @@ impl SparseRows {
     pub(super) unsafe fn propagate(&self, row: usize, mass: f64, next: &mut [f64]) {
         let (states, probabilities) = self.row(row);
         for (&state, &probability) in states.iter().zip(probabilities) {
-            // SAFETY: as in `expect`.
+            // SAFETY: as in `expectation`.
             *unsafe { next.get_unchecked_mut(state as usize) } += mass * probability;
         }
     }
 }
 
-/// Checks offsets and successors; the probabilities are the kernel's to check.
+/// Checks offsets and successors. [`super::Kernel`] checks the probabilities.
 pub(super) fn compressed_rows(
     num_states: usize,
     num_rows: usize,

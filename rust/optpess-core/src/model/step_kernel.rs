@@ -1,11 +1,9 @@
-//! What evaluation and planning ask of a kernel, however it is stored: expectations over the next state, and their
+//! The trait that evaluation and planning use for kernels of any storage: expectations over the next state, and their
 //! transpose.
 
-/// The two operations that everything exact is made of: an expectation over the next state, and
-/// its transpose.
+/// A kernel as two operations: an expectation over the next state, and its transpose.
 pub trait StepKernel {
-    /// Whether values on it are asked for so often that recursions are worth compiling for each small number
-    /// of states.
+    /// Whether recursions over this kernel run so often that they are compiled for each small number of states.
     const ASKED_OFTEN: bool = false;
 
     /// sum over s' of P_h(s'|s,a) v(s').

@@ -1,4 +1,4 @@
-//! The true P: a kernel that loses no mass.
+//! The transition kernel P of a model, whose rows sum to one.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::{Kernel, StepKernel};
 pub struct TransitionKernel(Arc<Kernel>);
 
 impl TransitionKernel {
-    /// Checks the row sums of a kernel, which stays shared.
+    /// Checks the row sums of a kernel. The kernel is shared, not copied.
     pub fn new(kernel: Arc<Kernel>) -> Result<Self> {
         kernel.check_rows(1.0, "1 within 1e-9")?;
         Ok(Self(kernel))

@@ -8,8 +8,8 @@
 //! replaces the end on its side. Every new policy is a vertex of the envelope strictly between the
 //! ends, so the method ends; 5 to 15 inductions are usual.
 //!
-//! Nothing here is about policies: the method works on any polytope of points (cost, reward) with an
-//! [`Oracle`] for its extreme points, such as pairs of a policy and a plausible kernel.
+//! The method works on any polytope of points (cost, reward) with an [`Oracle`] for its extreme points: policies, or
+//! pairs of a policy and a plausible kernel.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,21 +18,20 @@ use crate::plan::problem::{Objective, Oracle, Point, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
-/// Plans aim this much, relatively, inside the limit, so that re-evaluation, which rounds differently,
-/// rarely finds them above it; 10^9 episodes lose 10^-3 of one episode's reward by it.
+/// Relative distance from the limit that plans aim for. Re-evaluation rounds differently and would otherwise often find
+/// them above the limit. Over 10^9 episodes this loses 10^-3 of one episode's reward.
 pub const PLANNING_MARGIN: f64 = 1e-12;
 
-/// By how much, relative to its size, the least attainable cost may exceed the limit through rounding
-/// alone and still count as attaining it.
+/// How far, relative to its size, the least attainable cost may exceed the limit and still count as meeting it:
+/// rounding.
 const FEASIBILITY_WIDTH: f64 = 1e-12;
 
-/// More inductions than any envelope met so far needed, by three orders of magnitude; reaching it
-/// means that rounding makes the method run in a circle.
+/// A bound on inductions, three orders of magnitude above the most seen so far. Reaching it means that rounding makes
+/// the method cycle.
 const MAX_INDUCTIONS: usize = 20_000;
 
-/// The two ends of the last chord, from which the next, similar problem is solved in one or two
-/// inductions. State of whoever plans again and again: a warm start and a cold one give the same answer
-/// to rounding only.
+/// The two ends of the last chord, from which the next, similar problem is solved in one or two inductions. It is
+/// state: a warm start and a cold one give the same answer to rounding only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chord<P = Vertex> {
     below: P,
@@ -57,13 +56,13 @@ impl<P: Point> Chord<P> {
         &self.below
     }
 
-    /// The point above the limit that the last answer mixes; without meaning where its weight is 0.
+    /// The point above the limit that the last answer mixes; undefined if its weight is 0.
     #[must_use]
     pub fn above(&self) -> &P {
         &self.above
     }
 
-    /// The slope of the chord, or 0 where the policy within the limit is the better one anyway.
+    /// The slope of the chord, or 0 if the policy within the limit has no less reward.
     fn slope(&self) -> f64 {
         let rise = self.above.reward() - self.below.reward();
         let run = self.above.cost() - self.below.cost();
@@ -99,7 +98,7 @@ impl<P: Point> Chord<P> {
     }
 }
 
-/// Where the answer lies: the mixture of two extreme points.
+/// The answer: a mixture of two extreme points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChordSolution {
     /// V(g_r) of the mixture, the optimum.
@@ -124,7 +123,7 @@ pub struct ChordSolution {
 pub struct ChordSearch<P = Vertex> {
     chord: Chord<P>,
     inductions: u64,
-    /// The point asked about; workspace.
+    /// Workspace: the point that the oracle writes.
     #[serde(skip_serializing)]
     trial: P,
 }
@@ -162,7 +161,7 @@ impl<P: Point> ChordSearch<P> {
         &self.chord
     }
 
-    /// How many inductions all answers so far took.
+    /// How many inductions all searches so far took.
     #[must_use]
     pub fn inductions(&self) -> u64 {
         self.inductions
@@ -174,10 +173,10 @@ impl<P: Point> ChordSearch<P> {
     }
 
     /// max V(g_r) subject to V(g_c) <= limit (1 - [`PLANNING_MARGIN`]), written into `out` as one policy;
-    /// `completion` decides where no policy of the mixture arrives. Allocates nothing.
+    /// `completion` is used where the mixture has no mass. Allocates nothing.
     ///
-    /// For a caller who knows that some policy is within the limit: where the search finds none, that is
-    /// rounding, and [`Error::NumericalTrouble`].
+    /// For callers that know some policy to be within the limit. If the search finds none, the cause is rounding and
+    /// the error [`Error::NumericalTrouble`].
     pub fn best_within<O: Oracle<Point = P>>(
         &mut self,
         oracle: &mut O,
@@ -195,8 +194,8 @@ impl<P: Point> ChordSearch<P> {
             })
     }
 
-    /// [`ChordSearch::best_within`] for a caller who does not know whether any policy is within the limit;
-    /// [`Error::Infeasible`] where none is.
+    /// [`ChordSearch::best_within`] for callers that do not know whether a policy is within the limit;
+    /// [`Error::Infeasible`] if none is.
     pub fn find_within<O: Oracle<Point = P>>(
         &mut self,
         oracle: &mut O,
@@ -212,7 +211,7 @@ impl<P: Point> ChordSearch<P> {
 
     /// max V(g_r) subject to V(g_c) <= limit, as a mixture of the two ends of the chord. Allocates nothing.
     ///
-    /// Starts from the last answer where that helps; the answer is the same to rounding.
+    /// Starts from the last answer if that brackets the limit; the answer is the same to rounding.
     /// [`Error::Infeasible`] carries the least attainable cost, and leaves the policy that attains it below.
     pub fn solve<O: Oracle<Point = P>>(
         &mut self,
@@ -240,7 +239,7 @@ impl<P: Point> ChordSearch<P> {
         Ok(self.chord.solution(limit, multiplier, inductions))
     }
 
-    /// Whether the ends of the last chord lie on the two sides of the limit in this problem too.
+    /// Whether the ends of the last chord lie on both sides of the limit in this problem too.
     fn last_chord_brackets<O: Oracle<Point = P>>(&mut self, oracle: &mut O, limit: f64) -> bool {
         let slope = self.chord.slope();
         let Chord { below, above, .. } = &mut self.chord;
@@ -295,8 +294,8 @@ impl<P: Point> ChordSearch<P> {
             if height(&self.trial) - highest_end <= uncertain {
                 return Ok(multiplier);
             }
-            // Where rounding has put the least cost above the limit, what costs less than that end
-            // belongs on its side too; on the other it would turn the chord around.
+            // If rounding has put the least cost above the limit, a point that costs less than that end
+            // belongs on its side too; on the other side it would reverse the chord.
             let end = if self.trial.cost() <= limit.max(below.cost()) {
                 below
             } else {
@@ -311,8 +310,8 @@ impl<P: Point> ChordSearch<P> {
     }
 }
 
-/// The least attainable cost of a problem, and by how much rounding may have put it above the limit: a
-/// limit is attainable, as far as rounding lets anyone tell, if the least cost is at most limit + rounding.
+/// The least attainable cost of a problem, and by how much rounding may have put it above the limit. The limit counts
+/// as attainable if the least cost is at most limit + rounding.
 pub fn least_cost_and_rounding<O: Oracle>(oracle: &mut O, limit: f64) -> Result<(f64, f64)> {
     let mut found = O::Point::for_shape(oracle.shape())?;
     Ok(least_cost_with(oracle, limit, &mut found))
@@ -324,15 +323,15 @@ fn least_cost_with<O: Oracle>(oracle: &mut O, limit: f64, found: &mut O::Point) 
     (least_cost, cost_rounding(oracle, limit, found))
 }
 
-/// By how much rounding may have put the cost of a point above the limit. Where costs of both signs
-/// cancel, the cost itself says nothing about that; their absolute values do.
+/// By how much rounding may have put the cost of a point above the limit. It is relative to the absolute costs, because
+/// costs of both signs can cancel.
 fn cost_rounding<O: Oracle>(oracle: &mut O, limit: f64, point: &mut O::Point) -> f64 {
     let magnitude = oracle.cost_magnitude(point);
     let relative = FEASIBILITY_WIDTH * point.cost().abs().max(limit.abs());
     relative.max(noise(oracle.shape()) * magnitude)
 }
 
-/// What rounding can make of a value of size 1 over the steps of an episode.
+/// The rounding error of a value of size 1 over the steps of an episode.
 fn noise(shape: Shape) -> f64 {
     4.0 * f64::EPSILON * (shape.horizon() as f64 + 8.0)
 }

@@ -1,4 +1,4 @@
-//! The optimum of a known problem with one constraint, as a certified policy.
+//! The optimum of a known problem with one constraint, as a policy that is re-evaluated.
 
 use crate::certify::{Reevaluation, certify, within};
 use crate::error::{ArrayIndex, Error, Interval, Result};
@@ -14,7 +14,7 @@ use crate::table::{Signal, StepSignal};
 /// values it mixes.
 pub(crate) const VALUE_WIDTH: f64 = 1e-9;
 
-/// The optimal policy of a constrained problem and what it was made of.
+/// The optimal policy of a constrained problem, and the two policies it mixes.
 #[derive(Debug, Clone)]
 pub struct ExactPlan {
     /// The policy, re-evaluated and within the limit.
@@ -29,11 +29,11 @@ pub struct ExactPlan {
     pub certificate: Reevaluation,
     /// The deterministic policies that are mixed, with their weights; the one within the limit first.
     pub ends: Vec<(f64, MarkovPolicy)>,
-    /// How many backward inductions finding it took; the one behind the bound comes on top.
+    /// How many backward inductions the search took, without the one for the bound.
     pub inductions: usize,
 }
 
-/// Reward against one cost of a known model; the caller has checked that it has such a cost.
+/// The reward and one cost of a known model as a planning problem; the caller has checked that it has such a cost.
 #[must_use]
 pub fn problem_of(
     model: &ConstrainedMdp,
@@ -50,9 +50,9 @@ pub fn problem_of(
 
 /// max V(g_r) subject to V(g_c) <= limit, as a policy with its certificate.
 ///
-/// The policy is re-evaluated by [`evaluate`], and the bound is computed by [`backward_induction`]; neither had a
-/// part in finding it. Where even the least attainable cost meets the limit only to rounding, so does
-/// the plan; its slack is then a rounding error below zero.
+/// [`evaluate`] re-evaluates the policy and [`backward_induction`] computes the bound; neither takes part in the
+/// search. If the least attainable cost meets the limit only to rounding, so does the plan; its slack may then be a
+/// rounding error below zero.
 pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
     problem: &PlanningProblem<'_, R, C, K>,
     limit: f64,
@@ -77,7 +77,7 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
     let rounding = search.cost_rounding(&mut oracle, limit);
     let (policy, certificate) = reevaluated(problem, mixed, &ends[0], limit, rounding)?;
     let value = evaluate(&policy, problem.reward, kernel, initial)?;
-    // Where a little cost is worth a lot, so is the rounding of the cost.
+    // The rounding of the cost, in units of reward.
     let priced_rounding = found.multiplier * rounding;
     if (value - found.value).abs() > VALUE_WIDTH * size + priced_rounding {
         return Err(Error::NumericalTrouble {
@@ -98,8 +98,8 @@ pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
     })
 }
 
-/// [`certify`] for a known model: where the least attainable cost is the limit to rounding, there is no safe policy
-/// with slack to repair with, and the rounding error stands.
+/// [`certify`] for a known model: if the least attainable cost equals the limit to rounding, no policy has slack for a
+/// repair, and the rounding error remains.
 fn reevaluated<R: StepSignal, C: StepSignal, K: StepKernel>(
     problem: &PlanningProblem<'_, R, C, K>,
     mut policy: MarkovPolicy,

@@ -1,8 +1,8 @@
 //! Best pairs of a policy and a kernel, for a set of plausible kernels: extended induction, and the optimum within a
 //! limit.
 //!
-//! A pair of a policy and a kernel is one point of a polytope: that of the extended occupancies
-//! z_h(s,a,s') = q_h(s,a) p'_h(s'|s,a). So the chord method works on it as on policies alone, with extended
+//! A pair of a policy and a kernel is a point of the polytope of extended occupancies
+//! z_h(s,a,s') = q_h(s,a) p'_h(s'|s,a). So the chord method applies as it does to policies alone, with extended
 //! induction as its oracle.
 
 use std::borrow::BorrowMut;
@@ -24,8 +24,8 @@ use crate::shape::Shape;
 use crate::sums::{dot, dot_two};
 use crate::table::{StateValues, StepSignal, zeros};
 
-/// A deterministic policy with a plausible kernel, and where the pair lies. Of the kernel there are only
-/// the rows of the actions taken.
+/// A deterministic policy with a plausible kernel, and the (cost, reward) of the pair. Only the rows of the actions
+/// taken are stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExtendedVertex {
     vertex: Vertex,
@@ -33,7 +33,7 @@ pub struct ExtendedVertex {
 }
 
 impl ExtendedVertex {
-    /// Policy and place.
+    /// The policy and its (cost, reward).
     #[must_use]
     pub fn vertex(&self) -> &Vertex {
         &self.vertex
@@ -45,7 +45,7 @@ impl ExtendedVertex {
         &self.rows
     }
 
-    /// The kernel, to be asked for actions of the policy only.
+    /// The kernel, valid for the actions of the policy only.
     pub(crate) fn kernel(&self, shape: Shape) -> ChosenRows<'_> {
         ChosenRows {
             shape,
@@ -80,7 +80,7 @@ impl Point for ExtendedVertex {
     }
 }
 
-/// The kernel of a vertex: whatever the action, the row of the state's own one.
+/// The kernel of a vertex: for any action, the row of the action that the policy takes.
 #[derive(Debug)]
 pub(crate) struct ChosenRows<'a> {
     shape: Shape,
@@ -121,13 +121,13 @@ impl StepKernel for ChosenRows<'_> {
     }
 }
 
-/// What extended inductions write on; re-used, so that they allocate nothing. Stored as the shape it is made for.
+/// The workspace of extended inductions; they allocate nothing. The stored form is its shape.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Shape", into = "Shape")]
 pub struct ExtendedWork {
     shape: Shape,
     pair: PairWork,
-    values: StateValues,     // of what is maximised
+    values: StateValues,     // of the signal that is maximised
     action_values: Vec<f64>, // [S, A]
     order: Vec<u32>,         // [S], states from the most valuable to the least
     mixer: PolicyMixer,
@@ -152,7 +152,7 @@ impl ExtendedWork {
         &self.values
     }
 
-    /// Sweeps over the best rows for one signal; writes those of the actions taken into `rows`.
+    /// Sweeps over the best rows for one signal; writes the rows of the actions taken into `rows`.
     fn sweep<G: StepSignal, C: Choice<1>>(
         &mut self,
         signal: &G,
@@ -187,8 +187,8 @@ impl From<ExtendedWork> for Shape {
     }
 }
 
-/// The best policy for one signal on the best of a set of kernels, the same policy's rows of that kernel,
-/// and in `work` its values.
+/// The best policy for one signal on the best of a set of kernels, and the rows of that kernel for its actions. Leaves
+/// the values in `work`.
 ///
 /// Formula: V_H = 0; Q_h(s,a) = g_h(s,a) + max over p' in B of <p', V_{h+1}>; V_h = max_a Q_h. Ties go to
 /// the lowest action, and among equally valuable states to the lowest. Citation: \[Efroni20\], extended
@@ -216,8 +216,8 @@ impl<G: StepSignal> StepSignal for Negated<'_, G> {
     }
 }
 
-/// Two signals on a set of kernels: the data of a constrained problem, less its limit, in which the
-/// kernel is chosen with the policy.
+/// Two signals on a set of kernels: the data, without the limit, of a constrained problem in which the kernel is chosen
+/// together with the policy.
 #[derive(Debug)]
 pub struct Extended<'a, R, C> {
     /// g_r, to be maximised.
@@ -246,8 +246,9 @@ impl<'a, R: StepSignal, C: StepSignal> Extended<'a, R, C> {
     }
 }
 
-/// Pairs of a policy and a plausible kernel. At the two ends no second criterion tells ties apart; the
-/// chord method arrives at the same envelope from any of them. `W` is its workspace: its own, or borrowed.
+/// The oracle over pairs of a policy and a plausible kernel. At the two ends of the envelope ties are not broken by a
+/// second criterion; the chord method finds the same envelope from any of them. `W` is an owned or a borrowed
+/// workspace.
 #[derive(Debug)]
 pub struct ExtendedOracle<'a, R, C, W = ExtendedWork> {
     problem: &'a Extended<'a, R, C>,
@@ -263,7 +264,7 @@ impl<'a, R, C> ExtendedOracle<'a, R, C> {
 }
 
 impl<'a, 'w, R, C> ExtendedOracle<'a, R, C, &'w mut ExtendedWork> {
-    /// An oracle that writes on a workspace made for the problem's shape; allocates nothing.
+    /// An oracle with a borrowed workspace of the problem's shape; allocates nothing.
     pub fn on(problem: &'a Extended<'a, R, C>, work: &'w mut ExtendedWork) -> Self {
         Self { problem, work }
     }
@@ -310,8 +311,8 @@ where
         self.problem.on(&kernel).locate(work, &mut point.vertex);
     }
 
-    /// A kernel that was plausible need not be any more: the policies are kept and their kernels chosen
-    /// anew, the best ones at the slope of the chord.
+    /// A kernel of the last problem may no longer be plausible. Keeps the policies and chooses new kernels, the best
+    /// ones at the slope of the chord.
     fn relocate(&mut self, slope: f64, ends: [&mut ExtendedVertex; 2]) {
         let problem = self.problem;
         let signal = Lagrangian::of_one(problem.reward, problem.cost, &slope);
@@ -355,7 +356,7 @@ where
 /// The best pair of a policy and a plausible kernel within a limit.
 #[derive(Debug, Clone)]
 pub struct ExtendedPlan {
-    /// The policy, read off the occupancy; where nothing arrives, that of the end within the limit.
+    /// The policy of the occupancy; where that has no mass, the policy of the end within the limit.
     pub policy: MarkovPolicy,
     /// z_h(s,a,s'), `[H - 1, S, A, S]`.
     pub flow: Vec<f64>,
@@ -369,7 +370,7 @@ pub struct ExtendedPlan {
     pub multiplier: f64,
     /// An upper bound on the optimum: the Lagrangian at the multiplier.
     pub bound: f64,
-    /// How many extended inductions finding it took; the one behind the bound comes on top.
+    /// How many extended inductions the search took, without the one for the bound.
     pub inductions: usize,
 }
 
@@ -394,7 +395,7 @@ pub fn solve_extended<R: StepSignal, C: StepSignal>(
     let weights = [1.0 - found.weight_above, found.weight_above];
     for (end, weight) in [below, above].into_iter().zip(weights) {
         if weight == 0.0 {
-            continue; // without meaning there
+            continue; // not defined there
         }
         let policy = end.vertex().policy(shape)?;
         let own = occupancy(&policy, &end.kernel(shape), problem.initial)?;

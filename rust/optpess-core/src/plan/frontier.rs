@@ -1,4 +1,4 @@
-//! All vertices of the curve "best reward for a limit".
+//! The frontier: all vertices of the curve "best reward for a limit".
 
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
@@ -9,10 +9,9 @@ use crate::table::StepSignal;
 /// All vertices (cost, reward) of the upper concave envelope of policies, from the least attainable
 /// cost to the least cost of the most reward; costs and rewards increase, slopes decrease.
 ///
-/// Between two neighbouring vertices asks for the best policy at the slope of their chord, until none
-/// rises above it (after Aneja and Nair 1979, for two criteria). Points that rounding alone lifts off
-/// a chord, or apart from another of the same cost, are no vertices. `max_vertices` bounds the memory: a
-/// curve may in theory have exponentially many.
+/// Finds the best policy at the slope of the chord between two neighbouring vertices, until none lies above it (after
+/// Aneja and Nair 1979, for two criteria). Points that differ from a chord, or from another point of the same cost, by
+/// rounding only are not vertices. `max_vertices` bounds the memory: a curve can have exponentially many.
 pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
     problem: &PlanningProblem<'_, R, C, K>,
     max_vertices: usize,
@@ -52,7 +51,7 @@ pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
             settled.push(right);
             pending.pop();
         } else if found.cost <= left.cost || same_cost(left) {
-            settled[last] = found; // rounding had made a tie of costs look like none
+            settled[last] = found; // a tie of costs that rounding had hidden
         } else if found.cost >= right.cost || same_cost(right) {
             pending.pop();
             pending.push(found);
@@ -70,7 +69,7 @@ pub fn frontier<R: StepSignal, C: StepSignal, K: StepKernel>(
     Ok(vertices.collect())
 }
 
-/// Which policy is asked for.
+/// A policy to be found.
 enum Question {
     /// One end of the curve.
     End(Objective),
@@ -78,8 +77,8 @@ enum Question {
     Best(f64),
 }
 
-/// Where a policy lies, and what rounding is relative to: where numbers of both signs cancel, a value says nothing
-/// about how far it may be off; that of their absolute values does.
+/// (cost, reward) of a policy, and the magnitudes to which rounding is relative: if numbers of both signs cancel, the
+/// value says nothing about its rounding error, but the value of the absolute numbers does.
 #[derive(Clone, Copy)]
 struct LocatedPolicy {
     cost: f64,

@@ -1,5 +1,5 @@
-//! Best policies: the choices Maximise and Lexicographic for the backward recursion, the Lagrangian signal, and the
-//! plan for one signal.
+//! Maximising inductions: the choices `Maximise` and `Lexicographic` for the backward recursion, the Lagrangian signal,
+//! and the best policy for one signal.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ use crate::shape::Shape;
 use crate::table::{Signal, StateValues, StepSignal, zeros};
 
 /// Relative width of a tie in a lexicographic induction: actions whose first criterion differs by
-/// less than this are told apart by the second. Rounding breaks exact ties of integer-valued
-/// problems by a few units of 1e-16; without a width the end points would be arbitrary among
-/// policies that are equal on paper.
+/// less than this are compared by the second. Rounding breaks exact ties of integer-valued
+/// problems by a few units of 1e-16; without a width the choice among policies of equal value would be
+/// arbitrary.
 pub(crate) const TIE_WIDTH: f64 = 1e-13;
 
 /// Takes the best action; ties go to the lowest.
@@ -21,7 +21,7 @@ pub(crate) const TIE_WIDTH: f64 = 1e-13;
 pub(crate) struct Maximise<'a> {
     /// |S|.
     pub(crate) states: usize,
-    /// Where the actions go, `[H, S]`.
+    /// Where the actions are written, `[H, S]`.
     pub(crate) actions: &'a mut [u32],
 }
 
@@ -48,9 +48,9 @@ impl Choice<1> for Maximise<'_> {
     }
 }
 
-/// Of reward and cost: takes the action of least cost and, among those, of most reward (`COST_FIRST`), or the
-/// other way round. First criteria that differ by less than `tie_width`, relatively, are ties; ties of both go to
-/// the lowest action.
+/// Takes the action of least cost and, among those, of most reward (`COST_FIRST`), or of most reward and, among those,
+/// of least cost. First criteria that differ by less than `tie_width`, relatively, are ties; ties of both go to the
+/// lowest action.
 #[derive(Debug)]
 pub(super) struct Lexicographic<'a, const COST_FIRST: bool> {
     pub(super) tie_width: f64,
@@ -124,7 +124,7 @@ impl<'a, R, C> Lagrangian<'a, R, C> {
         Self::new(reward, costs, multipliers)
     }
 
-    /// The same with a weight on the reward: 1, or 0 to look at costs alone.
+    /// The same with a weight on the reward: 1, or 0 for the costs alone.
     #[must_use]
     pub fn with_reward_weight(self, reward_weight: f64) -> Self {
         Self {
@@ -171,15 +171,15 @@ impl<G: StepSignal> StepSignal for Magnitude<'_, G> {
     }
 }
 
-/// A deterministic policy with the values it attains; also the workspace of the next induction. Stored as the shape it
-/// is made for.
+/// A deterministic policy with the values it attains; also the workspace of the next induction. The stored form is its
+/// shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Shape", try_from = "Shape")]
 pub struct GreedyPlan {
     shape: Shape,
     actions: Vec<u32>, // [H, S]
     values: StateValues,
-    action_values: Vec<f64>, // [S, A], of the step at hand
+    action_values: Vec<f64>, // [S, A], of the current step
 }
 
 impl From<GreedyPlan> for Shape {
@@ -260,8 +260,8 @@ pub fn backward_induction<G: StepSignal, K: StepKernel>(
 /// The best policy for the Lagrangian of a known model, with its value
 /// max over policies of weight V(r) - sum_m l_m V(c_m).
 ///
-/// For multipliers l >= 0, that maximum plus sum_m l_m tau_m bounds V* from above (weak duality),
-/// whoever found the multipliers: this is the certificate of optimality.
+/// For any multipliers l >= 0, that maximum plus sum_m l_m tau_m bounds V* from above (weak duality): this is the
+/// certificate of optimality.
 pub fn lagrangian_plan(
     model: &ConstrainedMdp,
     reward_weight: f64,

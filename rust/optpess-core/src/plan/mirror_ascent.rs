@@ -9,9 +9,9 @@ use crate::table::zeros;
 
 /// The logarithms of a policy, up to a constant a row.
 ///
-/// Multiplying probabilities themselves by exp(step gain) 10^6 times lets their sums drift and the
-/// smallest ones die for good. In logarithms a step is a sum, the largest weight of a row is kept at 0,
-/// and the probabilities are made anew each time, so that every row sums to 1 to rounding for ever.
+/// If probabilities themselves were multiplied by exp(step gain) 10^6 times, their sums would drift and the smallest
+/// would underflow to 0. In logarithms a step is a sum, the largest weight of a row is kept at 0, and the probabilities
+/// are computed from the weights each time, so every row always sums to 1 to rounding.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MirrorAscent {
     shape: Shape,
@@ -86,7 +86,7 @@ mod tests {
         ascent.write(&mut policy);
         MarkovPolicy::new("policy", shape, policy.data().to_vec()).unwrap();
         assert!((policy.data()[0] - 1.0).abs() < 1e-12);
-        // A policy whose small probabilities had become 0 could never leave its corner again.
+        // A policy whose small probabilities had become 0 could never raise them again.
         for _ in 0..1_100_000 {
             ascent.ascend(0.01, |action| [0.0, 0.0, 1.0][action]);
         }
@@ -104,7 +104,7 @@ mod tests {
                 if share > 0.0 {
                     ascent.mix_with_uniform(share);
                 }
-                // Gains that push one way for long and then the other, some of them hard.
+                // Gains that have one sign for long and then the other, some of them large.
                 let swing = (f64::from(step) * 1e-4).sin() * if step % 7 == 0 { 40.0 } else { 1.0 };
                 ascent.ascend(0.05, |row| swing * (row as f64 - 2.5));
                 if step % 500 == 0 {

@@ -1,8 +1,8 @@
-//! Best policies for given signals and a given kernel or set of kernels. Refuses to know where the signals
-//! came from and whether they are biased.
+//! Best policies for given signals and a given kernel or set of kernels. Planners do not know where the signals come
+//! from or whether they are biased.
 //!
-//! `induction.rs` maximises one signal, `problem.rs` sets reward against one cost, `chord.rs` finds the best reward
-//! for a limit, `exact.rs` and `frontier.rs` do so for known models, `extended.rs` chooses the kernel too.
+//! `induction.rs` maximises one signal, `problem.rs` poses a reward and a cost on one kernel, `chord.rs` finds the best
+//! reward for a limit, `exact.rs` and `frontier.rs` do so for known models, `extended.rs` chooses the kernel too.
 
 mod chord;
 mod exact;

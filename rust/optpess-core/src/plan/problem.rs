@@ -1,8 +1,8 @@
-//! Two signals on one kernel, deterministic policies as points (cost, reward), and who finds the extreme ones.
+//! Two signals on one kernel, deterministic policies as points (cost, reward), and oracles for the extreme points.
 //!
-//! Everything about `max V(g_r) subject to V(g_c) <= limit` that the chord method and the frontier need is one
-//! question, asked for different multipliers: which policy is best for g_r - l g_c, and where does it lie? The two
-//! ends, least cost and most reward, are lexicographic. An [`Oracle`] answers.
+//! For `max V(g_r) subject to V(g_c) <= limit` the chord method and the frontier need an [`Oracle`]: the best policy
+//! for g_r - l g_c for different multipliers l, and its (cost, reward). The two ends, least cost and most reward, are
+//! lexicographic.
 
 use std::borrow::BorrowMut;
 use std::ops::Range;
@@ -17,7 +17,7 @@ use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
 
-/// A deterministic policy and where it lies.
+/// A deterministic policy and its (cost, reward).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vertex {
     pub(crate) cost: f64,
@@ -58,7 +58,7 @@ impl Vertex {
     }
 }
 
-/// Two signals on one kernel: the data of a constrained problem with one constraint, less its limit.
+/// Two signals on one kernel: the data, without the limit, of a problem with one constraint.
 #[derive(Debug)]
 pub struct PlanningProblem<'a, R, C, K> {
     /// H, |S|, |A|.
@@ -78,15 +78,15 @@ pub struct PlanningProblem<'a, R, C, K> {
 pub enum Objective {
     /// The least cost and, among policies of that cost, the most reward.
     LeastCost,
-    /// The least cost and nothing else: no width of ties, whose price is a rounding error in the cost.
+    /// The least cost alone: without a width of ties, which would add a rounding error to the cost.
     LeastCostAlone,
     /// The most reward and, among policies of that reward, the least cost.
     MostReward,
 }
 
-/// An extreme point of the set that is searched, and where it lies.
+/// An extreme point of the polytope that is searched, and its (cost, reward).
 pub trait Point: Sized {
-    /// Room for a point of problems of this shape.
+    /// A point for problems of this shape, to be overwritten.
     fn for_shape(shape: Shape) -> Result<Self>;
     /// V(g_c).
     fn cost(&self) -> f64;
@@ -96,35 +96,34 @@ pub trait Point: Sized {
     fn actions(&self) -> &[u32];
 }
 
-/// Answers what the chord method asks of a polytope of points (cost, reward). Owns or borrows the
-/// workspace it needs for that, so that asking again allocates nothing.
+/// Finds extreme points of a polytope of points (cost, reward). Owns or borrows its workspace, so that its methods
+/// allocate nothing.
 pub trait Oracle {
-    /// What its extreme points are made of.
+    /// Its extreme points.
     type Point: Point;
 
     /// H, |S|, |A|.
     fn shape(&self) -> Shape;
 
-    /// Writes the best point for g_r - multiplier g_c into `found` and returns the maximum. Where the
-    /// point lies is left open: that takes a second pass, which the last induction of a search can do
-    /// without.
+    /// Writes the best point for g_r - multiplier g_c into `found` and returns the maximum. Does not compute the
+    /// point's cost and reward: that takes a second pass, which the last induction of a search does not need.
     fn maximise(&mut self, multiplier: f64, found: &mut Self::Point) -> f64;
 
-    /// Writes the point at one end, and where it lies, into `found`.
+    /// Writes the point at one end, with its cost and reward, into `found`.
     fn extreme(&mut self, objective: Objective, found: &mut Self::Point);
 
-    /// Where a point lies.
+    /// Computes the cost and reward of a point.
     fn locate(&mut self, point: &mut Self::Point);
 
-    /// Makes points of this problem of the ends of the last problem's chord, whose slope is given, and
-    /// locates them.
+    /// Turns the ends of the last problem's chord, whose slope is given, into points of this problem, and computes
+    /// their costs and rewards.
     fn relocate(&mut self, slope: f64, ends: [&mut Self::Point; 2]);
 
-    /// V(|g_c|) of a point: what rounding of its cost is relative to.
+    /// V(|g_c|) of a point, to which the rounding of its cost is relative.
     fn cost_magnitude(&mut self, point: &mut Self::Point) -> f64;
 
-    /// Writes the policy of the mixture (1 - weight) first + weight second; `completion` decides wherever
-    /// neither arrives.
+    /// Writes the policy of the mixture (1 - weight) first + weight second; `completion` is used where neither has
+    /// mass.
     fn mix(
         &mut self,
         ends: [&Self::Point; 2],
@@ -155,11 +154,11 @@ impl Point for Vertex {
     }
 }
 
-/// Where reward and cost of policies are evaluated, two values at a time; nothing is allocated later.
+/// The workspace in which reward and cost are evaluated together. Evaluations allocate nothing.
 #[derive(Debug, Clone)]
 pub(super) struct PairWork {
     values: RollingValues<2>,     // of reward and cost
-    kept: RollingValues<2>,       // from which a second policy is evaluated
+    kept: RollingValues<2>,       // where the evaluation of a second policy starts
     action_values: [Vec<f64>; 2], // [S, A]
 }
 
@@ -193,7 +192,7 @@ impl<'a, R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'a, R, C, 
         }
     }
 
-    /// Both signals over some steps.
+    /// Sweeps both signals over some steps.
     #[inline(always)]
     fn sweep<H: Choice<2>>(&self, steps: Range<usize>, choice: &mut H, work: &mut PairWork) {
         Sweep {
@@ -208,14 +207,14 @@ impl<'a, R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'a, R, C, 
         .run();
     }
 
-    /// (reward, cost) from the start, once step 0 is swept.
+    /// (reward, cost) from the start, after step 0 has been swept.
     #[inline(always)]
     fn start_values(&self, work: &PairWork) -> (f64, f64) {
         let values = work.values.last();
         values.map(|values| self.initial.expectation(values)).into()
     }
 
-    /// The policy at one end, and where it lies.
+    /// The policy at one end, with its reward and cost.
     fn lexicographic<const COST_FIRST: bool>(
         &self,
         tie_width: f64,
@@ -236,20 +235,20 @@ impl<'a, R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'a, R, C, 
         self.place_from(self.shape.horizon(), work, actions)
     }
 
-    /// The same from the values of step `end` on, which stand in `work`.
+    /// The same, starting from the values of step `end` in `work`.
     fn place_from(&self, end: usize, work: &mut PairWork, actions: &[u32]) -> (f64, f64) {
         let states = self.shape.num_states();
         self.sweep(0..end, &mut Take { states, actions }, work);
         self.start_values(work)
     }
 
-    /// Where a given deterministic policy lies.
+    /// Computes the reward and cost of a given deterministic policy.
     pub(super) fn locate(&self, work: &mut PairWork, vertex: &mut Vertex) {
         (vertex.reward, vertex.cost) = self.place(work, &vertex.actions);
     }
 
-    /// [`PlanningProblem::locate`] for two policies. The ends of a chord differ in few places as a rule; the
-    /// steps at the end of the episode in which they do not are evaluated once for both.
+    /// [`PlanningProblem::locate`] for two policies. The ends of a chord usually differ in few actions; the last
+    /// steps, in which they agree, are evaluated once for both.
     fn locate_both(&self, work: &mut PairWork, [first, second]: [&mut Vertex; 2]) {
         let (horizon, states) = (self.shape.horizon(), self.shape.num_states());
         let mut pairs = first.actions.iter().zip(&second.actions);
@@ -270,7 +269,7 @@ impl<'a, R: StepSignal, C: StepSignal, K: StepKernel> PlanningProblem<'a, R, C, 
     }
 }
 
-/// What [`PlainOracle`] writes on. Stored as the shape it is made for.
+/// The workspace of [`PlainOracle`]. The stored form is its shape.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "Shape", into = "Shape")]
 pub struct PlanningWork {
@@ -306,8 +305,8 @@ impl From<PlanningWork> for Shape {
     }
 }
 
-/// Policies of one problem, on its tables as they are. `W` is its workspace: its own, or borrowed from
-/// someone who asks about many problems.
+/// The oracle over the policies of one problem, on its plain tables. `W` is an owned workspace, or one that is borrowed
+/// for many problems.
 #[derive(Debug)]
 pub struct PlainOracle<'a, R, C, K, W = PlanningWork> {
     problem: &'a PlanningProblem<'a, R, C, K>,
@@ -323,13 +322,13 @@ impl<'a, R, C, K> PlainOracle<'a, R, C, K> {
 }
 
 impl<'a, 'w, R, C, K> PlainOracle<'a, R, C, K, &'w mut PlanningWork> {
-    /// An oracle that writes on a workspace made for the problem's shape; allocates nothing.
+    /// An oracle with a borrowed workspace of the problem's shape; allocates nothing.
     pub fn on(problem: &'a PlanningProblem<'a, R, C, K>, work: &'w mut PlanningWork) -> Self {
         Self { problem, work }
     }
 }
 
-/// A policy of the last problem is one of this problem too.
+/// Relocating needs no change of the points: a policy of the last problem is one of this problem too.
 impl<R, C, K, W> Oracle for PlainOracle<'_, R, C, K, W>
 where
     R: StepSignal,

@@ -1,5 +1,4 @@
-//! What happened in a run, as data: curves at record points and exact totals. Refuses to compute true values: those
-//! are the judge's.
+//! The record of a run: curves at record points and exact totals. True values come from the judge.
 
 mod schedule;
 mod sum;
@@ -19,7 +18,7 @@ pub struct TrueValues {
     pub cost: f64,
 }
 
-/// What happened in one replicate: curves at the record points, exact totals.
+/// The record of one replicate: curves at the record points, exact totals.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplicateRecord {
     /// sum of V* - V(r) up to each record point, signed.
@@ -36,7 +35,7 @@ pub struct ReplicateRecord {
     pub violating_episodes: u64,
     /// The first of them, from 0.
     pub first_violation: Option<u64>,
-    /// How many episodes played pi0, for whatever reason.
+    /// How many episodes played pi0.
     pub baseline_episodes: u64,
     /// How many of those were spent on estimating its cost.
     pub estimation_episodes: u64,
@@ -46,7 +45,7 @@ pub struct ReplicateRecord {
     pub least_slack: f64,
     /// How many certificates needed a repair, and the largest.
     pub repairs: (u64, f64),
-    /// The safe cost the learner used in the end; NaN if it was never known.
+    /// The safe cost that the learner used at the end; NaN if it was never known.
     pub safe_cost: f64,
 }
 
@@ -71,7 +70,7 @@ impl ReplicateRecord {
     }
 }
 
-/// Adds the episodes of one replicate, or of several in lanes, up into records. Memory does not grow with their number.
+/// Sums the episodes of one replicate, or of several in lanes, into records. Memory does not grow with their number.
 #[derive(Debug)]
 pub struct Recorder<'a, V: Number = f64> {
     points: &'a [u64],
@@ -187,7 +186,7 @@ impl<'a, V: Number> Recorder<'a, V> {
         }
     }
 
-    /// The finished records; `safe_cost` is c0 as the learner used it in the end.
+    /// The finished records; `safe_cost` is c0 as the learner used it at the end.
     #[must_use]
     pub fn finish(mut self, safe_cost: f64) -> Vec<ReplicateRecord> {
         for (lane, record) in self.records.iter_mut().enumerate() {

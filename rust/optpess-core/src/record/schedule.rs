@@ -1,4 +1,4 @@
-//! When a curve is recorded.
+//! The episodes at which curves are recorded.
 
 /// Numbers of episodes, increasing, evenly spaced on a logarithmic scale, from 1 to `last`, about
 /// `per_decade` a decade and each at most once.

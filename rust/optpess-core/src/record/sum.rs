@@ -1,4 +1,4 @@
-//! Sums of very many small numbers.
+//! Compensated sums of very many small numbers.
 
 use crate::number::Number;
 

@@ -11,7 +11,7 @@ use crate::run::episode_loop::{EpisodeFacts, Observer};
 use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
 
-/// What is checked.
+/// The conditions that an audit checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumCount, VariantArray, strum::IntoStaticStr)]
 pub enum Check {
     /// |r - r-hat| <= beta (good event, Appendix A).
@@ -62,7 +62,7 @@ impl Audit {
     }
 }
 
-/// What rounding may do to two values that are equal on paper, relative to their size.
+/// The allowance for rounding, relative to the size of the values compared.
 const ROUNDING: f64 = 1e-9;
 
 /// Checks every episode of a run.
@@ -122,7 +122,7 @@ impl<'m> Auditor<'m> {
         self.audit
     }
 
-    /// Notes whether `excess` (what should not be positive) is.
+    /// Notes a check, which fails if `excess` is positive.
     #[inline(always)]
     fn note(&mut self, check: Check, excess: f64) {
         let finding = &mut self.audit.findings[check as usize];
@@ -181,7 +181,7 @@ impl<'m> Auditor<'m> {
             .map_or(0.0, |(_, probability)| probability)
     }
 
-    /// What Lemma 5.6 and the proof of Theorem 4.1 say of lambda.
+    /// Checks what Lemma 5.6 and the proof of Theorem 4.1 claim about lambda.
     fn check_multiplier(&mut self, learner: &AnyLearner, k: u64, figures: &Figures) {
         let (Some((margin, schedule)), Some(cost)) = (self.schedule, figures.cost_at_least) else {
             return;

@@ -10,7 +10,7 @@ use crate::run::judge::{Judge, PlainJudge};
 use crate::simulate::{StreamSet, TabularEnvironment};
 use crate::trajectory::Trajectory;
 
-/// What is known of an episode that has been played and judged.
+/// The facts of an episode that has been played and judged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EpisodeFacts<'a> {
     pub(crate) deployment: &'a Deployment,
@@ -20,7 +20,7 @@ pub(crate) struct EpisodeFacts<'a> {
     pub(crate) multiplier: f64,
 }
 
-/// Observes every episode. The learner is given where the engine is the plain one.
+/// Observes every episode. The learner is passed if the engine is the plain one.
 pub(crate) trait Observer {
     /// Called when the episode has been played and judged, before the learner counts it.
     fn played(&mut self, facts: &EpisodeFacts<'_>, learner: Option<&mut AnyLearner>);
@@ -61,7 +61,7 @@ impl<A: Observer, B: Observer> Observer for (&mut A, &mut B) {
     }
 }
 
-/// One replicate of a learner in play. It may be played on.
+/// One replicate of a run: learner, environment, judge and recorder. It can be continued.
 #[derive(Debug)]
 pub struct Replicate<'a> {
     engine: Engine,
@@ -74,8 +74,8 @@ pub struct Replicate<'a> {
 }
 
 impl<'a> Replicate<'a> {
-    /// A replicate that has not played; its streams follow from (seed, replicate). A choice that has no engine of its
-    /// own is the plain one.
+    /// A replicate that has not played; its streams follow from (seed, replicate). A learner without an engine of the
+    /// chosen kind runs on the plain one.
     pub fn new(
         model: &'a ConstrainedMdp,
         learner: AnyLearner,
@@ -146,14 +146,14 @@ impl<'a> Replicate<'a> {
         Ok(())
     }
 
-    /// The learner with everything it has seen, and the recorder.
+    /// The learner after all episodes, and the recorder.
     #[must_use]
     pub fn finish(self) -> (AnyLearner, Recorder<'a>) {
         (self.engine.into_learner(), self.recorder)
     }
 }
 
-/// Everything that was seen, for small runs.
+/// All observations and true values of a replicate, for small runs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trace {
     /// States, `[episodes, H]`.

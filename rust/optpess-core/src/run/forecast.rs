@@ -1,4 +1,4 @@
-//! What a run will come to, before it is run: from expected counts instead of sampled ones.
+//! The forecast of the episode at which Algorithm 1 leaves pi0, from expected counts instead of sampled ones.
 
 use crate::confidence::bisect_first;
 use crate::error::Result;
@@ -12,8 +12,8 @@ use crate::table::StepSignal;
 /// pessimistic cost of pi0 with expected counts k q(h,s,a) falls below (tau + c0)/2. None if that is
 /// not within the learner's K episodes, or if c0 is still to be estimated.
 ///
-/// The forecast takes the true kernel for the empirical one and ignores the spread of the counts; both
-/// matter little by the time the gate opens.
+/// The forecast uses the true kernel instead of the empirical one and ignores the variance of the counts; both
+/// have little effect by the time the gate opens.
 pub fn gate_forecast(model: &ConstrainedMdp, learner: &OptPessLp) -> Result<Option<u64>> {
     check_model(model, learner)?;
     let Some(margin) = learner.margin() else {

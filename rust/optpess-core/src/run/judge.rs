@@ -1,4 +1,4 @@
-//! True values of what is played: with the simulator, the only user of the true model.
+//! The judge: true values of the policies that are played. The judge, the simulator and the audit use the true model.
 
 use crate::error::Result;
 use crate::estimate::is_dense;
@@ -10,17 +10,17 @@ use crate::record::TrueValues;
 use crate::shape::Shape;
 use crate::table::Signal;
 
-/// Evaluates what is played exactly.
+/// Evaluates policies exactly in the true model.
 #[derive(Debug)]
 pub(crate) enum Judge<'m> {
-    /// Compares with what was played before, and evaluates on plain tables.
+    /// Compares with the policy of the episode before, and evaluates on plain tables.
     Plain(Box<PlainJudge<'m>>),
-    /// Believes an engine about what changed, and evaluates on packed tables.
+    /// Relies on the engine for what changed, and evaluates on packed tables.
     Fast(Box<FastJudge<'m>>),
 }
 
 impl Judge<'_> {
-    /// V(r) and V(c) of what is played.
+    /// V(r) and V(c) of the policy that is played.
     #[inline]
     pub(crate) fn assess(
         &mut self,
@@ -34,7 +34,7 @@ impl Judge<'_> {
     }
 }
 
-/// Evaluates each deployed policy on plain tables, once for as long as it stays the same.
+/// Evaluates each deployed policy on plain tables, and again only when it changes.
 ///
 /// The order of sums is fixed by the number of states ([`is_dense`]). Few states: every row in full. Many states:
 /// policies that draw actions on the rows as the model stores them, action tables on lists of the possible successors.
@@ -48,7 +48,7 @@ pub struct PlainJudge<'m> {
 }
 
 impl<'m> PlainJudge<'m> {
-    /// A judge who knows this model.
+    /// A judge for this model.
     pub fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
         let kernels = if is_dense(shape.num_states()) {
@@ -66,7 +66,7 @@ impl<'m> PlainJudge<'m> {
         })
     }
 
-    /// V(r) and V(c) of what is played.
+    /// V(r) and V(c) of the policy that is played.
     pub fn assess(&mut self, played: Played<'_>) -> Result<TrueValues> {
         let (policy, draws) = match played {
             Played::Policy(policy) => (policy.clone(), true),

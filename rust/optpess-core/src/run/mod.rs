@@ -1,5 +1,5 @@
-//! The loop in which a learner meets an environment, the judge that knows the true model, and the audit. Refuses
-//! formulas.
+//! Runs of a learner in a known model: the episode loop, the judge that evaluates policies in the true model, the
+//! audit, and forecasts.
 
 mod audit;
 mod episode_loop;

@@ -1,4 +1,4 @@
-//! Many replicates over threads; each is a function of (model, learner, seed, replicate) alone.
+//! Runs of many replicates over threads; each is a function of (model, learner, seed, replicate) alone.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use crate::run::episode_loop::{Replicate, Trace};
 /// Fewer replicates than this are faster one after the other.
 const MIN_BATCH: usize = 3;
 
-/// What is to be run.
+/// The settings of a run.
 #[derive(Debug, Clone)]
 pub struct Simulation {
     /// The replicates, by number; results come in this order.
@@ -28,22 +28,22 @@ pub struct Simulation {
     pub threads: usize,
     /// How many episodes to play, at most those the learner has left.
     pub episodes: u64,
-    /// Whether to keep everything that was seen.
+    /// Whether to keep all observations.
     pub trace: bool,
     /// Whether to check the paper's events and lemmas at every episode.
     pub audit: bool,
-    /// What to run on; the results are the same.
+    /// The engine; the results are the same for all.
     pub engine: EngineChoice,
 }
 
-/// What one replicate came to.
+/// The result of one replicate.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// The curves and totals.
     pub record: ReplicateRecord,
-    /// Everything that was seen, if it was asked for.
+    /// All observations, if they were asked for.
     pub trace: Option<Trace>,
-    /// What the audit found, if it was asked for.
+    /// The findings of the audit, if it was asked for.
     pub audit: Option<Audit>,
 }
 
@@ -94,7 +94,7 @@ pub fn simulate(
     gather_outcomes(results)
 }
 
-/// All outcomes in order, or the first error that is not merely the echo of another.
+/// All outcomes in order, or the first error that is not the interruption caused by another error.
 fn gather_outcomes(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::with_capacity(results.len());
     let mut interrupted = false;
@@ -112,7 +112,7 @@ fn gather_outcomes(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<
     }
 }
 
-/// What every replicate is given.
+/// The data that all replicates share.
 struct SimulationTask<'a> {
     model: &'a ConstrainedMdp,
     learner: &'a AnyLearner,
@@ -123,7 +123,7 @@ struct SimulationTask<'a> {
 }
 
 impl SimulationTask<'_> {
-    /// What runs: an audit asks the learner itself for its claims, and a batch can be neither audited nor traced.
+    /// The engine that is used: an audit needs the learner's own claims, and a batch can be neither audited nor traced.
     fn choice(&self) -> EngineChoice {
         let observed = self.simulation.trace || self.simulation.audit;
         match self.simulation.engine {
@@ -146,7 +146,7 @@ impl SimulationTask<'_> {
         share.clamp(1, lanes)
     }
 
-    /// A group of replicates, one after the other or in lanes; what comes out is the same.
+    /// Runs a group of replicates, one after the other or in lanes, with the same outcomes.
     fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
         let (choice, forced) = (self.choice(), self.simulation.engine);
         if let (EngineChoice::Batch { lanes }, AnyLearner::OptPessPrimalDual(learner)) =
@@ -206,7 +206,7 @@ impl SimulationTask<'_> {
         let recorder = self.recorder(1);
         let mut replicate =
             Replicate::new(model, learner, choice, address, recorder, self.control)?;
-        // The loop is compiled once more without observers, so that a plain run pays for none.
+        // The loop is compiled once more without observers, so that a run without them does no work for them.
         if trace.is_none() && auditor.is_none() {
             replicate.play(simulation.episodes)?;
         } else {
@@ -244,7 +244,7 @@ fn check(model: &ConstrainedMdp, learner: &AnyLearner, simulation: &Simulation) 
     scalar("threads", simulation.threads as f64, 1.0, f64::MAX)
 }
 
-/// Refuses a model that is not one the learner could have been made for.
+/// Refuses a model that does not match the learner's inputs.
 pub(crate) fn check_model(model: &ConstrainedMdp, learner: &dyn Learner) -> Result<()> {
     let expected = learner.shape().sizes().to_vec();
     let found = model.shape().sizes().to_vec();

@@ -1,13 +1,13 @@
-//! Draws from distributions that do not change: sums are added up once.
+//! Draws from fixed distributions, with cumulative probabilities that are computed once, and guide tables.
 
 use crate::error::Result;
 use crate::model::{ConstrainedMdp, Slices};
 use crate::table::zeros;
 
-/// CumulativeStorage of up to this many states are kept whole, with a guide; longer ones keep their possible outcomes only
-/// and are searched.
+/// Rows over up to this many states are kept in full, with a guide; longer rows keep their possible outcomes only and
+/// are searched.
 const MAX_GUIDED_OUTCOMES: usize = 64;
-/// How many parts of [0, 1) a guide tells apart: a power of two, so that a number's part is exact.
+/// The number of parts of [0, 1) in a guide: a power of two, so that the part of a number is computed exactly.
 const GUIDE_CELLS: usize = 64;
 
 /// The cumulative probabilities of every row, added up in the order in which [`draw`] would add them up at
@@ -21,8 +21,8 @@ pub(super) struct CumulativeRows {
 
 #[derive(Debug, Clone)]
 enum CumulativeStorage {
-    /// From the last possible outcome on the sums are infinite: no number passes them. The guide says
-    /// where to begin: at the outcome for the least number of a part.
+    /// From the last possible outcome on the sums are infinite, so no number exceeds them. The guide holds, for each
+    /// part of [0, 1), the outcome of its least number, where the search begins.
     Guided {
         num_outcomes: usize,
         cumulative: Vec<f64>, // [rows, outcomes]
@@ -105,9 +105,9 @@ impl CumulativeRows {
         Ok(Self { stride, rows })
     }
 
-    /// Draws as [`draw`] does: sums of probabilities do not fall, so the first that exceeds the number stands
-    /// behind as many as do not. From where the guide points to it is mostly no step and seldom more
-    /// than one, so that the processor can go on with the likely outcome before it has compared.
+    /// Draws as [`draw`] does. Cumulative probabilities do not decrease, so the index of the first that exceeds the
+    /// number is the count of those that do not. From the guide's outcome it is usually no step and rarely more than
+    /// one, so the processor can predict the outcome.
     #[inline(always)]
     pub(super) fn draw(&self, step: usize, pair: usize, uniform: f64) -> usize {
         let row = step * self.stride + pair;
@@ -117,7 +117,7 @@ impl CumulativeRows {
                 cumulative,
                 guide,
             } => {
-                let part = (uniform * GUIDE_CELLS as f64) as i32 as usize; // by way of 64 bits it takes thrice as long
+                let part = (uniform * GUIDE_CELLS as f64) as i32 as usize; // converting to 64 bits takes three times as long
                 let mut outcome = usize::from(guide[row * GUIDE_CELLS + part]);
                 let sums = &cumulative[row * num_outcomes..][..*num_outcomes];
                 while sums[outcome] <= uniform {
@@ -132,7 +132,7 @@ impl CumulativeRows {
             } => {
                 let (start, end) = (offsets[row], offsets[row + 1]);
                 let sums = &cumulative[start..end];
-                // Long rows are searched; a short one is counted in fewer cycles than a search mispredicts.
+                // Long rows are searched by bisection; counting a short one takes less time than a mispredicted branch.
                 let inverse_cdf = if sums.len() > MAX_GUIDED_OUTCOMES {
                     sums.partition_point(|&sum| sum <= uniform)
                 } else {
@@ -145,7 +145,7 @@ impl CumulativeRows {
 }
 
 /// Writes the cumulative probabilities of a row in full, given its possible outcomes in increasing order.
-/// From the last of them on the sums are infinite: no number passes them.
+/// From the last of them on the sums are infinite, so no number exceeds them.
 pub(crate) fn cumulate(possible: impl Iterator<Item = (usize, f64)>, target: &mut [f64]) {
     let (mut sum, mut next) = (0.0, 0);
     for (outcome, probability) in possible {
@@ -156,8 +156,8 @@ pub(crate) fn cumulate(possible: impl Iterator<Item = (usize, f64)>, target: &mu
     target[next..].fill(f64::INFINITY);
 }
 
-/// The outcome for a uniform number: the first whose cumulative probability exceeds it. Rounding may
-/// leave the total a little short of the number; the last possible outcome then stands.
+/// The outcome for a uniform number: the first whose cumulative probability exceeds it. If rounding leaves the total
+/// below the number, it is the last possible outcome.
 #[inline(always)]
 pub(super) fn draw(outcomes: impl Iterator<Item = (usize, f64)>, uniform: f64) -> usize {
     let (mut cumulative, mut last) = (0.0, 0);

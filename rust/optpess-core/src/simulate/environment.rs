@@ -22,7 +22,7 @@ pub struct TabularEnvironment<'m> {
 }
 
 impl<'m> TabularEnvironment<'m> {
-    /// An environment that behaves as the model says.
+    /// An environment that samples this model.
     pub fn new(model: &'m ConstrainedMdp) -> Result<Self> {
         Ok(Self {
             model,
@@ -64,8 +64,7 @@ impl<'m> TabularEnvironment<'m> {
         });
     }
 
-    /// [`TabularEnvironment::rollout`] of a policy that takes one action at each (step, state): the numbers
-    /// that would be drawn for actions are left out.
+    /// [`TabularEnvironment::rollout`] of an action table. The random numbers for drawing actions are skipped.
     pub fn rollout_of_actions<U: Uniforms>(
         &self,
         actions: ActionTable<'_>,
@@ -80,7 +79,8 @@ impl<'m> TabularEnvironment<'m> {
         );
     }
 
-    /// The loop is compiled for each kind of noise, so that the short ones do not carry the long ones.
+    /// Plays one episode. The loop is compiled for each kind of noise, so that a cheap kind does not pay for a dear
+    /// one.
     #[inline(always)]
     fn play<U: Uniforms>(
         &self,
@@ -130,8 +130,8 @@ impl<'m> TabularEnvironment<'m> {
     }
 }
 
-/// One episode; `choose` is asked for the action at each (step, state), `observe` for an observation of a
-/// quantity with a given mean.
+/// One episode: `choose` returns the action at each (step, state), `observe` an observation of a quantity with a given
+/// mean.
 struct Play<'a, 'm, U, F, G> {
     environment: &'a TabularEnvironment<'m>,
     states: &'a mut U,

@@ -1,4 +1,4 @@
-//! Sampling: streams of random numbers, and episodes drawn from a known model. Refuses learning.
+//! Sampling: streams of random numbers, and episodes drawn from a known model.
 
 mod cumulative;
 mod environment;

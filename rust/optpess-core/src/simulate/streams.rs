@@ -1,16 +1,16 @@
-//! One seed becomes many named, independent streams of random numbers.
+//! Independent streams of random numbers, addressed by seed, replicate and purpose.
 
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-/// A stream of numbers uniform on [0, 1): those that `random::<f64>()` of its generator draws one by one.
+/// A stream of numbers uniform on [0, 1): those that `random::<f64>()` of its generator returns.
 pub trait Uniforms: From<ChaCha8Rng> {
     /// The next number.
     fn next_uniform(&mut self) -> f64;
-    /// Leaves out the next numbers, as if they had been drawn.
+    /// Skips the next numbers, as if they had been drawn.
     fn skip(&mut self, count: usize);
-    /// The generator, for distributions that take another number of draws each time. A stream is used
-    /// either this way or by the other two.
+    /// The generator, for distributions that use a varying number of draws. A stream is used either through this
+    /// method or through the other two.
     fn generator(&mut self) -> &mut ChaCha8Rng;
 }
 
@@ -41,7 +41,7 @@ impl Uniforms for PlainUniforms {
     }
 }
 
-/// The streams of one replicate. Each purpose has its own, so that another noise model does not reshuffle the states.
+/// The streams of one replicate. Each purpose has its own, so that another noise model does not change the states.
 #[derive(Debug)]
 pub struct StreamSet<U> {
     /// First and next states.
@@ -58,7 +58,7 @@ pub type Streams = StreamSet<PlainUniforms>;
 /// How many stream numbers each replicate owns.
 const PURPOSES: u64 = 4;
 
-/// What a stream is for; the number is part of its address.
+/// The purpose of a stream; its number is part of the address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {
     States = 0,
@@ -67,8 +67,8 @@ pub(crate) enum Purpose {
 }
 
 /// A generator at the beginning of one of a replicate's streams. Streams are addressed directly: they depend
-/// on (seed, replicate) only, not on what else is run. ChaCha8 is portable and value-stable, and
-/// streams of one seed never meet.
+/// on (seed, replicate) only, not on other replicates. ChaCha8 is portable and value-stable, and
+/// streams of one seed never overlap.
 pub(crate) fn generator(seed: u64, replicate: u64, purpose: Purpose) -> ChaCha8Rng {
     let mut generator = ChaCha8Rng::seed_from_u64(seed);
     generator.set_stream(

@@ -10,8 +10,8 @@ use crate::table::zeros;
 
 /// All kernels whose rows are distributions within a box; rows are chosen independently of each other.
 ///
-/// Stored as the lower ends, the width above them, and what each row's lower ends leave of 1: choosing a row is
-/// placing that rest.
+/// Stored as the lower ends, the widths above them, and for each row 1 minus the sum of its lower ends: choosing a row
+/// means placing that rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelBox {
     shape: Shape,
@@ -21,7 +21,7 @@ pub struct KernelBox {
 }
 
 impl KernelBox {
-    /// Every kernel there is.
+    /// The set of all kernels.
     pub fn everything(shape: Shape) -> Result<Self> {
         let rows = (shape.horizon() - 1) * shape.pairs();
         let Some(entries) = rows.checked_mul(shape.num_states()) else {
@@ -43,7 +43,7 @@ impl KernelBox {
         })
     }
 
-    /// The kernels within `radius` of `centre`, both `[H, S, A, S]`; the last step is not looked at.
+    /// The kernels within `radius` of `centre`, both `[H, S, A, S]`; the last step is not read.
     ///
     /// Formula: p' in the simplex with |p'(s') - p(s')| <= b_p(s') for every s'. Citation: \[Efroni20\],
     /// OptCMDP. Deviation: none; a box that holds no distribution is refused.
@@ -84,8 +84,7 @@ impl KernelBox {
         Ok(set)
     }
 
-    /// Replaces the box of a pair. The caller sees to it that it holds a distribution, as a box around a
-    /// distribution does.
+    /// Replaces the box of a pair. The caller ensures that it holds a distribution; a box around a distribution does.
     pub(crate) fn set_row(
         &mut self,
         step: usize,
@@ -107,7 +106,7 @@ impl KernelBox {
         self.unassigned_mass[row] = unassigned;
     }
 
-    /// Refuses a box that no distribution lies in.
+    /// Refuses a box that contains no distribution.
     fn check_row(&self, row: usize) -> Result<()> {
         let place = |name| ArrayIndex::new(name, &self.shape.triple_index(row));
         let states = self.shape.num_states();
@@ -200,7 +199,7 @@ mod tests {
         best
     }
 
-    /// Numbers in [0, 1) that look random and are the same everywhere.
+    /// Pseudo-random numbers in [0, 1), the same on every machine.
     fn numbers(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
         move || {

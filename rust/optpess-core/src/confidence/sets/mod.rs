@@ -1,4 +1,4 @@
-//! Sets of what is plausible after some observations.
+//! Sets of plausible kernels.
 
 mod kernel_box;
 

@@ -1,7 +1,7 @@
-//! Never leaving pi0: the end of the scale that only wants safety.
+//! The learner that always plays pi0: the reference for safety.
 //!
 //! Promise: no violation at all, because pi0 is strictly safe by assumption (Assumption 2.2 of
-//! \[Liu21\]); regret K (V* - V(pi0)), the line that every safe learner should end up below.
+//! \[Liu21\]); regret K (V* - V(pi0)), which every safe learner should improve on.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,20 +17,20 @@ use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
 use crate::table::zeros;
 
-/// The learner that always plays pi0. It still counts, so that its estimates can be looked at.
+/// The learner that always plays pi0. It still counts, so that its estimates can be read.
 pub type AlwaysBaseline = Peer<BaselineAlgorithm>;
 
-/// How it plans: it does not.
+/// The algorithm; it plans nothing.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct BaselineAlgorithm {
     baseline: SafeBaseline,
-    /// Plain averages: nothing is biased, for nothing is planned.
+    /// Plain averages: nothing is biased, because nothing is planned.
     reward: OptimisticReward,
     cost: OptimisticCost,
     bonuses: Vec<f64>, // [H, S, A], zeros
 }
 
-/// Enters only L, which nothing here uses; the terms of a learner have to hold some delta.
+/// The terms of a learner need a delta; it enters only L, which is not used here.
 const UNUSED_FAILURE_PROBABILITY: f64 = 0.5;
 
 impl AlwaysBaseline {
@@ -70,7 +70,7 @@ impl Algorithm for BaselineAlgorithm {
         Ok(Proposal {
             source: PolicySource::Baseline,
             reward: None,
-            // The bound that was given is the only one there is.
+            // The given bound is the only one known.
             cost: known.margin().map(|margin| margin.safe_cost()),
         })
     }
@@ -83,7 +83,7 @@ impl Algorithm for BaselineAlgorithm {
         )
     }
 
-    /// Certain, as far as the assumption on pi0 is.
+    /// Probability 1, under the assumption on pi0.
     fn guarantee(&self, _: &LearningTerms) -> Option<Guarantee> {
         Some(Guarantee::ZeroViolation { probability: 1.0 })
     }

@@ -1,8 +1,8 @@
 //! C-UCRL in episodic form: the transitions are known, rewards and costs are not.
 //!
 //! After Zheng and Ratliff, *Constrained Upper Confidence Reinforcement Learning*, L4DC 2020, cited as
-//! \[Zheng20\]. Its own setting is average reward in one unending episode; this is its idea carried over to
-//! episodes, not its text. The box in words: play the policy that maximises V(r-hat + b_o, P) subject to
+//! \[Zheng20\]. Its own setting is average reward in one unending episode; this is its idea for episodes. The
+//! box in words: play the policy that maximises V(r-hat + b_o, P) subject to
 //! V(c-hat + b_o, P) <= tau on the *given* P, and pi0 for as long as no policy is within the limit. One
 //! episode costs one to a few backward inductions.
 //!
@@ -26,7 +26,7 @@ use crate::shape::Shape;
 use crate::sums::dot;
 use crate::table::zeros;
 
-/// Transitions a learner is given. The name is the warning: whoever holds one was given part of the truth.
+/// Transitions that a learner is given: a part of the true model, unlike everything else a learner receives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownTransitions {
     shape: Shape,
@@ -169,7 +169,7 @@ impl Algorithm for CucrlAlgorithm {
             Err(other) => return Err(other),
         };
         let (kernel, initial) = (&self.transitions, known.initial());
-        // Re-evaluated by code that did not plan it; what rounding puts above the limit is not played.
+        // Re-evaluated by code that did not plan it; a policy that rounding puts above the limit is not played.
         let cost = self.evaluator.evaluate(policy, &self.cost, kernel, initial);
         if !within(cost, limit) {
             return Ok(self.play_baseline(known, policy));
@@ -189,7 +189,7 @@ impl Algorithm for CucrlAlgorithm {
         )
     }
 
-    /// Given that the transitions it was given are the true ones.
+    /// Under the assumption that the given transitions are the true ones.
     fn guarantee(&self, terms: &LearningTerms) -> Option<Guarantee> {
         let probability = 1.0 - terms.failure_probability();
         let kept = terms.rule().keeps_guarantee();

@@ -1,4 +1,4 @@
-//! One step of mirror ascent on the policy and of gradient ascent on the price of cost.
+//! One step of mirror ascent on the policy and of gradient ascent on the multiplier.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +23,11 @@ pub(crate) struct MirrorStep {
     pub(crate) multiplier: f64,
     rewards: ClippedValues,
     costs: ClippedValues,
-    /// V_c of the policy in play.
+    /// V_c of the policy of the current episode.
     cost: f64,
 }
 
-/// How far the policy and the price move, and how far the price may go.
+/// The step sizes of the policy and of the multiplier, and the cap of the multiplier.
 pub(crate) struct Steps {
     pub(crate) policy: f64,
     pub(crate) dual: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Steps {
 }
 
 impl MirrorStep {
-    /// Starts from the uniform policy, free of charge.
+    /// Starts from the uniform policy with multiplier 0.
     pub(crate) fn new(shape: Shape, cost_limit: f64, steps: &Steps) -> Result<Self> {
         Ok(Self {
             policy_step: steps.policy,

@@ -1,8 +1,8 @@
 //! The algorithms that \[Liu21\] is compared with (its Table 1), and two reference learners: one
 //! that ignores the cost, and one that never leaves pi0.
 //!
-//! What they share is here: the Input line, the protocol, counts and averages. What differs is an [`Algorithm`]:
-//! one file each, which reads like the box of its paper. Their radii and step sizes are in
+//! This file has what they share: the Input line, the protocol, counts and averages. What differs is an [`Algorithm`]:
+//! one file each, in the order of the box of its paper. Their radii and step sizes are in
 //! [`crate::confidence::published`].
 
 mod always_baseline;
@@ -37,7 +37,7 @@ use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
-/// What every one of these learners is given and has seen.
+/// The part that all of these learners share: inputs and observations.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PeerExperience {
     experience: Experience,
@@ -72,7 +72,7 @@ impl PeerExperience {
     }
 }
 
-/// What an algorithm plans: where the policy comes from, and its values for the biased signals, as far as the algorithm
+/// The result of a plan: the source of the policy, and its values for the biased signals, as far as the algorithm
 /// computes them.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Proposal {
@@ -81,21 +81,21 @@ pub struct Proposal {
     cost: Option<f64>,
 }
 
-/// What tells one algorithm from another.
+/// The part in which these algorithms differ.
 pub trait Algorithm: Send + Sync {
-    /// What its paper proves of it, in words.
+    /// What its paper proves, in words.
     const PROMISE: &'static str;
 
-    /// Takes in the new averages of a row.
+    /// Updates the signals of a row from its new averages.
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii);
 
     /// Writes the policy of the next episode into `policy`.
     fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal>;
 
-    /// The episode is over: dual updates and the like.
+    /// Called when an episode is over: dual updates.
     fn end_episode(&mut self) {}
 
-    /// What the next plan will use.
+    /// The signals that the next plan will use.
     fn signals(&self) -> BiasedSignals<'_>;
 
     /// lambda; 0 for algorithms without one.
@@ -103,25 +103,25 @@ pub trait Algorithm: Send + Sync {
         0.0
     }
 
-    /// What the learner may promise of its violations; most may promise nothing for single episodes.
+    /// The guarantee on violations; most algorithms have none for single episodes.
     fn guarantee(&self, _terms: &LearningTerms) -> Option<Guarantee> {
         None
     }
 }
 
-/// An algorithm that is given no safe policy, only a cost that some policy attains.
+/// An algorithm that is given a cost that some policy attains, and no safe policy.
 pub trait MarginAlgorithm: Algorithm + Sized {
-    /// The algorithm before anything is seen.
+    /// The algorithm before the first observation.
     fn new(shape: Shape, margin: &SafetyMargin, terms: &LearningTerms) -> Result<Self>;
 }
 
-/// A learner made of what all share and one [`Algorithm`].
+/// A learner: the shared part and one [`Algorithm`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Peer<A> {
     known: PeerExperience,
     algorithm: A,
     policy: MarkovPolicy,
-    /// What the next plan is written into; a plan that fails leaves the policy as it was.
+    /// The next plan is written here, so that a plan that fails leaves the policy as it was.
     candidate: MarkovPolicy,
     proposal: Option<Proposal>,
 }
@@ -166,7 +166,7 @@ impl<A: Algorithm> Peer<A> {
         })
     }
 
-    /// Averages and signals of every row counted since the last time.
+    /// Updates averages and signals of every row counted since the last refresh.
     fn refresh(&mut self) {
         let PeerExperience {
             experience, radii, ..
@@ -238,7 +238,7 @@ impl<A: Algorithm> Learner for Peer<A> {
         };
         let (cost_at_least, cost_at_most, optimum_at_most) = match source {
             PolicySource::Optimistic | PolicySource::Lagrangian => (cost, None, reward),
-            // The kernel is the best for reward and cost together, so that the cost alone need not be below
+            // The kernel is the best for reward and cost together, so the cost alone need not be below
             // the true one.
             PolicySource::Plausible => (None, None, reward),
             PolicySource::PlausibleLagrangian => {
@@ -248,7 +248,8 @@ impl<A: Algorithm> Learner for Peer<A> {
                 let lagrangian = lagrangian.map(|(reward, excess)| reward - multiplier * excess);
                 (None, None, lagrangian)
             }
-            // The iterate of mirror ascent need not be better than the optimum, only cheaper than it is.
+            // The iterate of mirror ascent need not have a value above the optimum; its optimistic cost is below its
+            // true cost.
             PolicySource::MirrorAscent | PolicySource::LeastCost => (cost, None, None),
             PolicySource::Baseline
             | PolicySource::BaselineEstimation

@@ -1,4 +1,4 @@
-//! OPDOP of \[Ding21\], in its tabular form: mirror ascent with mixing, and a price of cost.
+//! OPDOP of \[Ding21\], in its tabular form: mirror ascent with mixing on the policy, and a dual variable.
 //!
 //! The box in words: as OptPrimalDual-CMDP, but the policy is mixed with a share 1/K of the uniform one
 //! before each step, averages divide by N + 1, and the bonus is (1 + H sqrt(S)) sqrt(L / (N + 1)). One

@@ -1,4 +1,4 @@
-//! OptDual-CMDP of \[Efroni20\]: a price of cost, and the best plausible pair at that price.
+//! OptDual-CMDP of \[Efroni20\]: the best plausible pair for the Lagrangian, and a dual update of the multiplier.
 //!
 //! The box in words: play the policy of the pair (pi, p') that maximises V(r-hat + b_o, p') - lambda
 //! V(c-hat - b_o, p') over policies and kernels p' within b_p of P-hat; move lambda by (V(c-hat - b_o, p') -

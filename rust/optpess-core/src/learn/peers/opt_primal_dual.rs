@@ -1,4 +1,4 @@
-//! OptPrimalDual-CMDP of \[Efroni20\]: mirror ascent on the policy, gradient ascent on the price of cost.
+//! OptPrimalDual-CMDP of \[Efroni20\]: mirror ascent on the policy, gradient ascent on the multiplier.
 //!
 //! The box in words: start from the uniform policy; play pi_k; evaluate it for the optimistic signals of
 //! OptCMDP-bonus on P-hat, with action values clipped; multiply pi_k by exp(t_K (Q_r - lambda Q_c)); move

@@ -9,7 +9,7 @@ use crate::plan::{ChordSearch, Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
-/// The chord method and what turns its answer into one policy.
+/// The chord method and the workspace that turns its answer into one policy.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound(deserialize = "P: Clone + Deserialize<'de>"))]
 pub(crate) struct OptimisticPlan<P> {
@@ -27,10 +27,9 @@ impl<P: Point> OptimisticPlan<P> {
 
     /// Writes the policy of the best point within the limit into `policy`; `source` names it.
     ///
-    /// On the good event the true problem's policies are within the limit for optimistic costs, so the
-    /// problem is feasible. Outside it, or with radii scaled down, even the least optimistic cost may
-    /// exceed the limit: then the policy of least cost is played, and recorded as
-    /// [`PolicySource::LeastCost`].
+    /// On the good event every policy within the limit is within it for optimistic costs too, so the problem is
+    /// feasible. Outside that event, or with radii scaled down, even the least optimistic cost may exceed the limit:
+    /// then the policy of least cost is played, and recorded as [`PolicySource::LeastCost`].
     pub(crate) fn plan<O: Oracle<Point = P>>(
         &mut self,
         oracle: &mut O,
@@ -52,8 +51,8 @@ impl<P: Point> OptimisticPlan<P> {
             }
             Err(other) => return Err(other),
         };
-        // Where the plan never arrives it is silent; the truth may still lead there. The policy within the
-        // limit has an optimistic answer for every state, so it is asked.
+        // The plan has no mass at some states, but the true kernel may lead there. The policy within the
+        // limit is defined at every state, so it is used there.
         let (below, above) = (self.search.chord().below(), self.search.chord().above());
         self.completion.set_actions(below.actions());
         let weight = found.weight_above;

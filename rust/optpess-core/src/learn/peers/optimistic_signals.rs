@@ -1,5 +1,5 @@
-//! What most of these algorithms plan with: optimistic signals with one bonus a pair, on the estimated
-//! kernel or on all plausible ones.
+//! The optimistic signals of most of these algorithms, with one bonus a pair, on the estimated kernel or on all
+//! plausible ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ pub(crate) struct OptimisticSignals {
 }
 
 impl OptimisticSignals {
-    /// Tables to be filled: every row is revised before the first plan.
+    /// Empty tables: every row is updated before the first plan.
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
             reward: OptimisticReward::for_bounded_violation(shape, 0.0)?,
@@ -70,7 +70,7 @@ pub(crate) struct Plausible {
 }
 
 impl Plausible {
-    /// Tables to be filled: every row is revised before the first plan.
+    /// Empty tables: every row is updated before the first plan.
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
             signals: OptimisticSignals::new(shape)?,

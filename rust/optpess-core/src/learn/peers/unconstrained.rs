@@ -1,4 +1,4 @@
-//! Optimism without a constraint: the end of the scale that only wants reward.
+//! Optimism without a constraint: the reference for reward.
 //!
 //! After Azar, Osband and Munos, *Minimax Regret Bounds for Reinforcement Learning*, ICML 2017 (UCBVI),
 //! with the bonus of OptCMDP-bonus in place of theirs, so that a comparison with it shows what the
@@ -22,7 +22,7 @@ use crate::shape::Shape;
 /// The learner that ignores the cost.
 pub type UnconstrainedOptimistic = Peer<UnconstrainedAlgorithm>;
 
-/// How it plans. The margin is for the record: no plan looks at it.
+/// The algorithm. The margin is kept for the record; no plan reads it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct UnconstrainedAlgorithm {
     signals: OptimisticSignals,

@@ -4,10 +4,9 @@ use super::strips::InterleavedRows;
 use crate::error::Result;
 use crate::model::sparse_rows::SparseRows;
 
-/// For every step and state s', the pairs that lead there: what flows into a state is then a sum of its
-/// own, instead of additions scattered over all states. Each sum runs over the pairs in order, as the
-/// scattered additions do, so the bits are the same. Measured at 100 states with 4 successors: half
-/// the time.
+/// For every step and state s', the pairs that lead there. The mass that flows into a state is then one sum, instead of
+/// additions scattered over all states. Each sum runs over the pairs in order, as the scattered additions do, so the
+/// bits are the same. Measured at 100 states with 4 successors: half the time.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TransposedRows {
     rows: SparseRows, // [steps, S] rows, whose "successors" are pairs

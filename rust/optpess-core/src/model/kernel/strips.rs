@@ -4,25 +4,25 @@ use crate::error::Result;
 use crate::model::sparse_rows::SparseRows;
 use crate::table::zeros;
 
-/// How many rows lie side by side in a strip.
+/// How many rows are interleaved in a block.
 const ROWS_PER_BLOCK: usize = 8;
 
 /// Sparse rows with their entries interleaved, [`ROWS_PER_BLOCK`] neighbouring rows at a time, so that each
 /// lane of a vector sums its own row, from left to right like any other sum of a sparse row. Measured
 /// at 100 states with 4 successors: half the time of going row by row.
 ///
-/// Short rows are padded with entries of probability zero, which change no sum of finite numbers. The
-/// rows left over at the end of a step are not here.
+/// Short rows are padded with entries of probability zero, which change no sum of finite numbers. If the number of rows
+/// of a step is no multiple of [`ROWS_PER_BLOCK`], the last ones are not interleaved.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct InterleavedRows {
     width: usize,                              // entries of the longest row
-    per_step: usize,                           // strips in a step
-    successors: Vec<[u32; ROWS_PER_BLOCK]>,    // [steps, strips, width]
-    probabilities: Vec<[f64; ROWS_PER_BLOCK]>, // [steps, strips, width]
+    per_step: usize,                           // blocks in a step
+    successors: Vec<[u32; ROWS_PER_BLOCK]>,    // [steps, blocks, width]
+    probabilities: Vec<[f64; ROWS_PER_BLOCK]>, // [steps, blocks, width]
 }
 
 impl InterleavedRows {
-    /// The interleaved copy of some rows; none where the padding would take more room than the entries.
+    /// The interleaved copy of some rows; None if the padding would take more memory than the entries.
     pub(super) fn new(rows: &SparseRows, rows_per_step: usize) -> Result<Option<Self>> {
         let num_rows = rows.offsets().len() - 1;
         let lengths = rows.offsets().windows(2).map(|ends| ends[1] - ends[0]);
@@ -53,13 +53,13 @@ impl InterleavedRows {
         Ok(Some(strips))
     }
 
-    /// How many rows of each step are here: the first ones.
+    /// How many rows of each step are interleaved: the first ones.
     #[inline(always)]
     pub(super) fn rows_per_step(&self) -> usize {
         self.per_step * ROWS_PER_BLOCK
     }
 
-    /// out(row) = sum over s' of P(s'|row) v(s'), for the rows of one step that are here.
+    /// out(row) = sum over s' of P(s'|row) v(s'), for the interleaved rows of one step.
     ///
     /// # Safety
     ///
