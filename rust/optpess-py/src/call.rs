@@ -1,5 +1,4 @@
-//! The way into the core: every call that computes goes through here, with the interpreter released and errors
-//! converted.
+//! Calls into the core, with the interpreter released and errors converted. Every call that computes uses them.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -11,7 +10,7 @@ use pyo3::prelude::*;
 
 use crate::error::to_python;
 
-/// How often a long call looks for signals and reports progress.
+/// How often a long call checks for signals and reports progress.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Runs a computation of the core without holding the interpreter.
@@ -19,7 +18,7 @@ pub fn run<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Result<T>) -> 
     py.detach(work).map_err(|error| to_python(&error))
 }
 
-/// Runs `work` on a thread of its own, while this one looks for signals (Ctrl-C) and reports progress.
+/// Runs `work` on a thread of its own, while this one checks for signals (Ctrl-C) and reports progress.
 pub fn interruptible<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -31,7 +30,7 @@ pub fn interruptible<T: Send>(
         std::thread::scope(|scope| {
             let control = &control;
             scope.spawn(move || {
-                // The receiver lives until the answer has come, so sending cannot fail.
+                // The receiver lives until the result has arrived, so sending cannot fail.
                 let _ = sender.send(work(control));
             });
             loop {

@@ -1,8 +1,7 @@
-//! Owns the way of arrays across the border: element type, number of axes, contiguity. What the
-//! numbers mean is checked by the core.
+//! Conversion of arrays: element type, number of axes, contiguity. The core checks what the numbers mean.
 //!
-//! Arrays are copied in while the interpreter is held, so no other Python thread can change them
-//! under the core's hands, and the caller's arrays are never written.
+//! Arrays are copied in while the interpreter is held, so no other Python thread can change them during the
+//! computation, and the caller's arrays are never written.
 
 use numpy::{
     Element, PyArray, PyArrayDescrMethods, PyArrayDyn, PyArrayMethods, PyUntypedArray,
@@ -28,7 +27,7 @@ pub struct Input<'py> {
 }
 
 impl<'py> Input<'py> {
-    /// Takes an array, or anything NumPy makes an array of.
+    /// Takes an array, or an object that NumPy converts to one.
     pub fn new(name: &'static str, object: &Bound<'py, PyAny>) -> PyResult<Self> {
         let array = match object.cast::<PyUntypedArray>() {
             Ok(array) => array.clone(),
@@ -56,7 +55,7 @@ impl<'py> Input<'py> {
         }
     }
 
-    /// The refusal of this number of axes.
+    /// The error for this number of axes.
     pub fn wrong_rank(&self, axes: &'static str) -> PyErr {
         to_python(&Error::WrongRank {
             array: self.name,
@@ -92,8 +91,8 @@ impl<'py> Input<'py> {
         }
     }
 
-    /// The first entry along the first axis, if the array is a view that repeats it: what NumPy makes of
-    /// `broadcast_to`, and what a stationary model hands out as its rewards.
+    /// The first entry along the first axis, if the array is a view that repeats it, such as the result of NumPy's
+    /// `broadcast_to` or the rewards of a stationary model.
     pub fn repeated_entry(&self) -> PyResult<Option<Self>> {
         if self.array.strides().first() != Some(&0) || self.shape.first() == Some(&0) {
             return Ok(None);
@@ -137,14 +136,15 @@ impl<'py> Input<'py> {
         self.copied::<i64>(&self.as_type("int64")?)
     }
 
-    /// The array itself, if its elements can be read where they stand.
+    /// The array itself, if its elements can be read without a conversion.
     fn as_is<T: Element>(&self) -> Option<&Bound<'py, PyArrayDyn<T>>> {
         let array = self.array.cast::<PyArrayDyn<T>>().ok();
         array.filter(|array| array.is_aligned())
     }
 
-    /// The elements in C order. A view that repeats its elements can claim more than there is memory
-    /// for: that is refused, where a plain `collect` would end the process.
+    /// The elements in C order. A view that repeats its elements can be larger than the memory: that is refused. A
+    /// plain
+    /// `collect` would end the process.
     fn copied<T: Element + Copy>(&self, array: &Bound<'py, PyArrayDyn<T>>) -> PyResult<Vec<T>> {
         let mut data = Vec::new();
         if data.try_reserve_exact(array.len()).is_err() {
@@ -152,7 +152,7 @@ impl<'py> Input<'py> {
         }
         let view = array.readonly();
         match view.as_slice() {
-            // A slice is also handed out for Fortran order, whose elements stand transposed.
+            // There is also a slice for Fortran order, in which the elements are transposed.
             Ok(elements) if array.is_c_contiguous() => data.extend_from_slice(elements),
             _ => data.extend(view.as_array().iter().copied()),
         }
@@ -208,10 +208,10 @@ fn unravelled(shape: &[usize], mut flat: usize) -> Vec<usize> {
     index
 }
 
-/// Whether an object is a masked array, which would lose its mask on the way and be misread.
+/// Whether an object is a masked array, which would lose its mask in the conversion.
 fn is_masked(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.is_exact_instance_of::<PyUntypedArray>() {
-        return Ok(false); // the usual case; asking for a missing attribute costs as much as a small call
+        return Ok(false); // the usual case; looking up a missing attribute costs as much as a small call
     }
     let py = object.py();
     // Few objects have the attribute, so the class is rarely looked up.
@@ -227,7 +227,7 @@ pub fn count_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<usize
     count_up_to(name, object, MAX_TRIPLES as f64)
 }
 
-/// The same where the core, which refuses what is too large, has another idea of the largest.
+/// The same with another largest value.
 pub fn count_up_to(name: &'static str, object: &Bound<'_, PyAny>, largest: f64) -> PyResult<usize> {
     match object.extract() {
         Ok(count) if count > 0 => return Ok(count),

@@ -1,4 +1,4 @@
-//! Owns the one map from causes of refusal to Python exceptions.
+//! The map from errors of the core to Python exceptions.
 
 use optpess_core::error::Error;
 use pyo3::prelude::*;
@@ -56,7 +56,7 @@ pub fn to_python(error: &Error) -> PyErr {
     })
 }
 
-/// The refusal of a word that is none of those allowed.
+/// The error for a word that is not one of those allowed.
 pub fn unknown_choice(what: &str, found: &str, allowed: &str) -> PyErr {
     exceptions::InvalidInputError::new_err(format!("{what} is {found:?}; allowed are {allowed}"))
 }

@@ -1,4 +1,4 @@
-//! Exact evaluation, from Python.
+//! The Python functions of exact evaluation.
 
 use numpy::PyArrayDyn;
 use optpess_core::error::Error;
@@ -16,7 +16,7 @@ use crate::transitions::kernel_of_shape;
 
 type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
-/// A policy `[H, S, A]`, which brings the shape of the problem with it.
+/// A policy `[H, S, A]`; its shape is the shape of the problem.
 pub fn policy_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<MarkovPolicy> {
     let input = Input::new(name, object)?;
     let shape = shape_of(&input)?;

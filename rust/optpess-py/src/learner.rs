@@ -1,4 +1,4 @@
-//! Learners, from Python.
+//! The Python class of learners.
 
 use numpy::PyArrayDyn;
 use optpess_core::confidence::{
@@ -29,8 +29,7 @@ use crate::transitions::kernel_of_shape;
 
 type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
-/// A learner of the core. `optpess.OptPessLP` and the other subclasses of `optpess.Learner` are its
-/// public faces.
+/// A learner of the core. `optpess.OptPessLP` and the other subclasses of `optpess.Learner` wrap it.
 #[pyclass(module = "optpess._core")]
 #[derive(Debug)]
 pub struct Learner {
@@ -71,7 +70,7 @@ impl Learner {
         self.deployment_dict(py, &deployment)
     }
 
-    /// Deploys pi0 if the gate is shut, else None: the plan is then to come through `deploy`.
+    /// Deploys pi0 if the gate is shut. Otherwise returns None, and a policy must be passed to `deploy`.
     fn assess<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let AnyLearner::OptPessLp(learner) = &mut self.learner else {
             return Err(PyValueError::new_err("only OptPess-LP has a gate"));
@@ -82,7 +81,7 @@ impl Learner {
             .transpose()
     }
 
-    /// Certifies and deploys a policy planned outside.
+    /// Certifies and deploys a policy that was planned elsewhere.
     fn deploy<'py>(
         &mut self,
         py: Python<'py>,
@@ -100,7 +99,7 @@ impl Learner {
         self.deployment_dict(py, &deployment)
     }
 
-    /// Takes one episode in.
+    /// Counts one episode.
     fn observe(
         &mut self,
         states: &Bound<'_, PyAny>,
@@ -123,7 +122,7 @@ impl Learner {
 
     /// Counts, averages and the bonus, as arrays.
     fn estimates<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let bonuses = self.learner.signals().bonuses; // brings P-hat up to date
+        let bonuses = self.learner.signals().bonuses; // refreshes P-hat
         let estimates = self.learner.estimates();
         let triple = estimates.shape().sizes();
         let rows = [triple[0] - 1, triple[1], triple[2], triple[1]];
@@ -190,7 +189,7 @@ impl Learner {
         self.learner.log_factor()
     }
 
-    /// What its paper proves of a learner that ours are compared with.
+    /// What its paper proves, for the learners that OptPess is compared with; else None.
     #[getter]
     fn promise(&self) -> Option<&'static str> {
         self.learner.promise()
@@ -215,14 +214,14 @@ impl Learner {
         }
     }
 
-    /// A copy that goes its own way.
+    /// An independent copy.
     fn copy(&self) -> Self {
         Self {
             learner: self.learner.clone(),
         }
     }
 
-    /// Everything the learner knows, to be restored by `from_bytes`.
+    /// The state of the learner, to be restored by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         match postcard::to_stdvec(&self.learner) {
             Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
@@ -269,7 +268,7 @@ impl Learner {
     }
 }
 
-/// A safe policy `[H, S, A]`; without a safe cost, that is to be estimated with the named radius.
+/// A safe policy `[H, S, A]`; without a safe cost, that is estimated with the named radius.
 fn baseline_in(
     policy: &Bound<'_, PyAny>,
     cost_limit: f64,
@@ -309,7 +308,7 @@ fn terms(
     to_py(rule.and_then(|rule| LearningTerms::new(num_episodes, failure_probability, rule)))
 }
 
-/// State or action numbers; what does not fit 32 bits is out of range anyway.
+/// State or action numbers; a number that does not fit 32 bits is out of range.
 fn indices(name: &'static str, object: &Bound<'_, PyAny>, count: usize) -> PyResult<Vec<u32>> {
     let values = Input::new(name, object)?.with_rank(1, "[H]")?.integers()?;
     let allowed = Interval::closed(0.0, (count - 1) as f64);
@@ -327,13 +326,13 @@ fn indices(name: &'static str, object: &Bound<'_, PyAny>, count: usize) -> PyRes
     each.collect()
 }
 
-/// Refuses a limit and a safe cost without room between them.
+/// Refuses a safe cost that is not below the limit.
 #[pyfunction]
 pub fn check_margin(cost_limit: f64, safe_cost: f64) -> PyResult<()> {
     to_py(SafetyMargin::new(cost_limit, safe_cost)).map(|_| ())
 }
 
-/// A learner that knows only its margin, by the name of its algorithm.
+/// A learner that is given only its margin, by the name of its algorithm.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,

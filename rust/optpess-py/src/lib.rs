@@ -1,5 +1,5 @@
-//! The border between Python and `optpess_core`: convert in, call the core with the interpreter
-//! released, convert out. No arithmetic, no decisions, no defaults of its own.
+//! The Python binding of `optpess_core`: converts arguments, calls the core with the interpreter
+//! released, converts results. No arithmetic, no decisions, no defaults.
 
 mod call;
 mod convert;

@@ -1,4 +1,4 @@
-//! The known model, from Python.
+//! The Python class of known models.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::convert::{Input, array_out, count_in, shape_of, to_py};
 use crate::evaluate::initial_in;
 use crate::transitions::{Transitions, kernel_of_shape};
 
-/// A validated constrained MDP. `optpess.CMDP` is its public face.
+/// A validated constrained MDP. `optpess.CMDP` is derived from it.
 #[pyclass(frozen, subclass, module = "optpess._core")]
 #[derive(Debug)]
 pub struct Model {
@@ -117,7 +117,7 @@ impl Model {
     }
 }
 
-/// Whether rewards and costs come with a step axis.
+/// Whether rewards and costs have a step axis.
 #[derive(Debug, Clone, Copy)]
 enum Layout {
     PerStep,

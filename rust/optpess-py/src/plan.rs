@@ -1,4 +1,4 @@
-//! Planning, from Python: on one kernel and over plausible kernels.
+//! The Python functions of planning, on one kernel and over plausible kernels.
 
 use numpy::PyArrayDyn;
 use optpess_core::confidence::KernelBox;
@@ -121,7 +121,7 @@ pub fn solve_parametric<'py>(
 }
 
 /// The least attainable cost of a signal, and by how much rounding may have put it above the limit:
-/// ``(least_cost, rounding)``. The limit is attainable, as far as rounding lets anyone tell, if
+/// ``(least_cost, rounding)``. The limit counts as attainable if
 /// ``least_cost <= limit + rounding``; the chord method decides by the same numbers.
 #[pyfunction]
 pub fn least_cost_and_rounding(

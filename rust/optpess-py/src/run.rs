@@ -1,4 +1,4 @@
-//! Simulations, from Python.
+//! The Python functions of simulation.
 
 use numpy::PyArrayDyn;
 use optpess_core::confidence::{SafetyMargin, constants};
@@ -190,7 +190,7 @@ pub fn sample<'py>(
     let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
     let num_episodes = count_in("num_episodes", num_episodes)?;
     let horizon = shape.horizon();
-    // The product of sizes is checked as a shape's is: refused before anything is allocated.
+    // The product of sizes is checked like a shape, before anything is allocated.
     to_py(Shape::new(num_episodes, constraints, horizon))?;
     let address = (seed, replicate);
     let sample: Sample = call::interruptible(py, None, |control| {

@@ -1,4 +1,4 @@
-//! Kernels from Python: dense arrays, compressed sparse rows, or a [`Transitions`] made once.
+//! The Python class of transitions, and the conversion of dense arrays and compressed sparse rows to kernels.
 
 use std::sync::Arc;
 
@@ -216,7 +216,7 @@ pub fn kernel_in(object: &Bound<'_, PyAny>, num_actions: usize) -> PyResult<Arc<
     dense(py, &Input::new("transitions", object)?)
 }
 
-/// Whether an object looks like a CSR matrix; an array does not, and asking it is slow.
+/// Whether an object has the attributes of a CSR matrix. Arrays have not, and looking them up there is slow.
 fn is_compressed(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let array = object.is_exact_instance_of::<PyUntypedArray>();
     Ok(!array && object.hasattr(intern!(object.py(), "indptr"))?)

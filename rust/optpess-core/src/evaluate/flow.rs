@@ -303,8 +303,8 @@ impl PolicyMixer {
     }
 }
 
-/// Two deterministic policies, and the policy of their mixture. `S` is the number of states, or 0 where it is not
-/// known beforehand.
+/// Two deterministic policies, and the policy of their mixture. `S` is the number of states, or 0 if it is not known at
+/// compile time.
 struct Mixture<'a, K, const S: usize> {
     shape: Shape,
     ends: [(&'a [u32], &'a K); 2],

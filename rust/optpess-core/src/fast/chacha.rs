@@ -1,5 +1,5 @@
-//! ChaCha8, sixteen blocks at a time: the numbers of [`rand::rngs::ChaCha8Rng`], made as floats in the lanes
-//! of vectors, which takes a third of the time of drawing bytes and turning them into numbers.
+//! ChaCha8, sixteen blocks at a time: the numbers of [`rand::rngs::ChaCha8Rng`], computed as floats in the lanes
+//! of vectors. This takes a third of the time of drawing bytes and converting them.
 
 use std::marker::PhantomData;
 
@@ -26,7 +26,7 @@ struct KeystreamBlocks<'a, const SINGLE: bool> {
     key: &'a [u32; KEY_WORDS],
     first_block: u64,
     streams: &'a [u64; LANES],
-    /// Where their numbers go: one after the other if `SINGLE`, else the first numbers of all streams, then
+    /// Where their numbers are written: one after the other if `SINGLE`, else the first numbers of all streams, then
     /// the second ones, and so on.
     batch: &'a mut [f64; BATCH],
 }
@@ -34,8 +34,8 @@ struct KeystreamBlocks<'a, const SINGLE: bool> {
 impl<const SINGLE: bool> Job for KeystreamBlocks<'_, SINGLE> {
     type Output = ();
 
-    /// Everything that does not depend on the lane is laid out flat, and nothing in the first loop has 64
-    /// bits: so compilers turn it into vectors of words.
+    /// The rounds are unrolled and the first loop has no 64-bit operation, so that the compiler uses vectors of 32-bit
+    /// words.
     #[inline(always)]
     fn run(self) {
         let mut places = [[0; BLOCKS]; 4];
@@ -107,7 +107,7 @@ fn quarter_round(words: &mut [u32; WORDS], [a, b, c, d]: [usize; 4]) {
     words[b] = (words[b] ^ words[c]).rotate_left(7);
 }
 
-/// UniformBatch uniform on [0, 1) of one stream (`V` is f64), or of eight that go in step.
+/// Numbers uniform on [0, 1) of one stream (`V` is f64), or of eight streams in step.
 #[derive(Debug, Clone)]
 pub(crate) struct UniformBatch<V> {
     key: [u32; KEY_WORDS],
@@ -115,7 +115,7 @@ pub(crate) struct UniformBatch<V> {
     next_block: u64,
     batch: [f64; BATCH],
     used: usize, // numbers of the batch, those of all streams together
-    /// How many numbers behind the batch are to be left out.
+    /// How many numbers after the batch are to be skipped.
     skipped: u64,
     width: PhantomData<V>,
 }
@@ -195,7 +195,7 @@ impl<V: Lane> UniformBatch<V> {
 }
 
 impl UniformBatch<f64> {
-    /// Leaves out the next numbers, as if they had been drawn, without making them.
+    /// Skips the next numbers, as if they had been drawn, without computing them.
     #[inline(always)]
     pub(super) fn skip(&mut self, count: usize) {
         let wanted = self.used + count;
@@ -204,7 +204,7 @@ impl UniformBatch<f64> {
     }
 }
 
-/// A stream whose numbers are made in batches, which takes a fraction of the time.
+/// A stream whose numbers are computed in batches.
 #[derive(Debug)]
 pub(crate) struct BatchedUniforms {
     generator: ChaCha8Rng,
@@ -224,7 +224,7 @@ impl Uniforms for BatchedUniforms {
         self.numbers.next()
     }
 
-    /// The numbers left out are not made.
+    /// The skipped numbers are not computed.
     #[inline(always)]
     fn skip(&mut self, count: usize) {
         self.numbers.skip(count);
@@ -235,14 +235,14 @@ impl Uniforms for BatchedUniforms {
     }
 }
 
-/// The streams of the replicates of a batch, which draw no actions.
+/// The streams of the replicates of a batch. Action tables draw no actions, so there is no stream for them.
 #[derive(Debug)]
 pub(crate) struct BatchStreams<V> {
     /// First and next states.
     pub(crate) states: UniformBatch<V>,
     /// Noise of rewards and costs, for kinds of noise that take one number each.
     pub(crate) noise: UniformBatch<V>,
-    /// The same of each replicate, for those that do not.
+    /// Generators of the noise of each replicate, for other kinds of noise.
     pub(crate) noise_generators: Vec<ChaCha8Rng>,
 }
 

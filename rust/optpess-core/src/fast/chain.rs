@@ -9,8 +9,9 @@ use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::table::zeros;
 
-/// P^pi and N signals g^pi of a policy, laid out so that one vector holds eight states. A change of the
-/// policy at one (step, state) rewrites one column; values are computed again from the last step that changed, to the bits of [`crate::evaluate::evaluate()`].
+/// P^pi and N signals g^pi of a policy, laid out so that one vector holds eight states. A change of the policy at one
+/// (step, state) rewrites one column; values are computed again from the last step that changed. The bits are those of
+/// [`crate::evaluate::evaluate()`].
 #[derive(Debug, Clone)]
 pub(crate) struct PolicyChain<const N: usize> {
     shape: Shape,
@@ -38,8 +39,8 @@ impl<const N: usize> PolicyChain<N> {
         })
     }
 
-    /// Sets the successors and signals of (step, state); what leaving out a
-    /// successor means is said at [`PackedRows::set`].
+    /// Sets the successors and signals of (step, state). [`PackedRows::set`] says what happens to successors that are
+    /// left out.
     #[inline(always)]
     pub(crate) fn set_row(
         &mut self,
@@ -55,7 +56,7 @@ impl<const N: usize> PolicyChain<N> {
         self.set_signals(step, state, signals);
     }
 
-    /// [`PolicyChain::set_row`] for successors of which every state has a probability.
+    /// [`PolicyChain::set_row`] for a row with a probability for every state.
     #[inline(always)]
     pub(crate) fn set_full_row(
         &mut self,
@@ -92,7 +93,7 @@ impl<const N: usize> PolicyChain<N> {
     }
 }
 
-/// `S` is the number of states, or 0 where it is not known beforehand.
+/// `S` is the number of states, or 0 if it is not known at compile time.
 struct Reevaluate<'a, const N: usize, const S: usize>(&'a mut PolicyChain<N>);
 
 impl<const N: usize, const S: usize> Job for Reevaluate<'_, N, S> {

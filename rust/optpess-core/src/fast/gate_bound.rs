@@ -1,5 +1,5 @@
-//! A bound on how far the pessimistic cost of pi0 can have moved since it was last evaluated. While the bound rules out a
-//! crossing of (tau + c0)/2, the evaluation is skipped.
+//! A bound on how far the pessimistic cost of pi0 can have moved since it was last evaluated. While the bound rules
+//! out a crossing of (tau + c0)/2, the evaluation is skipped.
 
 use crate::confidence::{Bonus, MAX_EPISODES, bisect_first};
 use crate::error::Result;
@@ -9,22 +9,22 @@ use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
 use crate::trajectory::Trajectory;
 
-/// Relative allowance for rounding in two evaluations, far above what they can lose.
+/// Relative allowance for rounding in two evaluations, far above their actual rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// When V^{pi0}(c underbar, P-hat) cannot have crossed (tau + c0)/2 since it was last evaluated: the gate is then as it
-/// was, whatever the value is.
+/// Whether V^{pi0}(c underbar, P-hat) can have crossed (tau + c0)/2 since it was last evaluated. If not, the gate is
+/// as it was.
 ///
-/// Formula, first bound, for the long time before the gate can open: after k episodes no row has more than k visits, so
-/// c underbar >= y = b(k) + min(0, least cost ever observed) in every row that was visited, and c underbar = b(0) in all
-/// others. By backward induction V_h >= min(b(0), (H - h) y), h = 0, 1, ..., wherever y >= 0. So the gate is shut while
-/// min(b(0), H y) > (tau + c0)/2.
+/// Formula, first bound, for the episodes before the gate can open: after k episodes no row has more than k visits,
+/// so c underbar >= y = b(k) + min(0, least cost ever observed) in every row that was visited, and c underbar = b(0)
+/// in all others. By backward induction V_h >= min(b(0), (H - h) y), h = 0, 1, ..., wherever y >= 0. So the gate is
+/// shut while min(b(0), H y) > (tau + c0)/2.
 ///
 /// Formula, second bound, from then on: by the value-difference lemma an episode that adds one visit to the rows x_h,
-/// h < H, moves the value of every (step, state) by at most sum_h |change of c underbar(x_h)| + |change of
-/// P-hat(x_h) V_{h+1}|, V being the values before it. With N >= 1 earlier visits c-hat moves by at most 2 C/(N+1), where C
-/// bounds the costs ever observed, the bonus by at most b/(2N) with b <= c underbar + C, and P-hat V by at most
-/// (max V - min V)/(N+1), over states seen before: P-hat leads to no others.
+/// h < H, moves the value of every (step, state) by at most sum_h |change of c underbar(x_h)| + |change of P-hat(x_h)
+/// V_{h+1}|, V being the values before it. With N >= 1 earlier visits c-hat moves by at most 2 C/(N+1), where C
+/// bounds the costs ever observed, the bonus by at most b/(2N) with b <= c underbar + C, and P-hat V by at most (max
+/// V - min V)/(N+1), over states seen before: P-hat leads to no others.
 ///
 /// Citation: \[Liu21\], Lemma D.2, for the second. Deviation: none; the decisions are those of Algorithm 1.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ pub(crate) struct GateBound {
     slack: f64,
     /// Whether the gate was open at the last evaluation.
     open: bool,
-    /// What any value may have drift since the last evaluation.
+    /// A bound on how far any value has moved since the last evaluation.
     drift: f64,
     /// max V_h over the states seen, at the last evaluation.
     highest: Vec<f64>, // [H + 1]
@@ -58,7 +58,7 @@ impl GateBound {
         })
     }
 
-    /// Whether the gate is surely shut after this many episodes.
+    /// Whether the bounds prove the gate shut after this many episodes.
     #[inline(always)]
     pub(crate) fn is_shut(&self, episodes: u64) -> bool {
         self.is_shut_by_bonus(episodes) || (self.has_slack() && !self.open)
@@ -70,7 +70,7 @@ impl GateBound {
         self.shut_before.is_some_and(|end| episodes < end)
     }
 
-    /// Whether the gate is surely open.
+    /// Whether the bounds prove the gate open.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.has_slack() && self.open
@@ -81,13 +81,13 @@ impl GateBound {
         self.slack > 0.0
     }
 
-    /// The next plan must evaluate pi0.
+    /// Makes the next plan evaluate pi0.
     #[inline(always)]
     fn invalidate(&mut self) {
         self.slack = 0.0;
     }
 
-    /// The learner has just evaluated pi0.
+    /// Call it when the learner has evaluated pi0.
     #[inline]
     pub(crate) fn evaluated(&mut self, learner: &OptPessLp) {
         let Some(margin) = learner.margin() else {
@@ -100,7 +100,8 @@ impl GateBound {
         self.set_values(compared, values, learner.estimates(), model.bonus());
     }
 
-    /// pi0 has these values, and from the start `value`, which the gate compares with `midpoint`.
+    /// Starts anew from the values of pi0; `value` is its value from the start, which the gate compares with
+    /// `midpoint`.
     fn set_values(
         &mut self,
         (value, midpoint): (f64, f64),
@@ -116,7 +117,7 @@ impl GateBound {
         self.open = value < midpoint;
         self.slack = (value - midpoint).abs() - ROUNDING * (1.0 + value.abs());
         if !self.has_slack() {
-            return; // also for a value that is not a number
+            return; // also for NaN
         }
         let rows = estimates.visits().chunks_exact(shape.num_actions());
         self.highest.fill(0.0);
@@ -142,11 +143,11 @@ impl GateBound {
             let row = bonus.at(episodes as u32) + least_average;
             (horizon * row).min(bonus.at(0)) > above
         };
-        // The bonus falls with the visits, so the bound is above up to a point and not beyond.
+        // The bonus decreases with the visits, so the predicate is monotone.
         bisect_first(0..MAX_EPISODES, |episodes| !is_above(episodes))
     }
 
-    /// A cost beyond all earlier ones was observed. That is rare, and what was found from below may not hold.
+    /// Widens the range of observed costs; the bound from below must then be computed again. This is rare.
     #[cold]
     fn widen_cost_range(&mut self, costs: &[f64]) {
         for &cost in costs {
@@ -156,14 +157,15 @@ impl GateBound {
         self.shut_before = None;
     }
 
-    /// The learner has just counted an episode.
+    /// Call it when the learner has counted an episode.
     #[inline(always)]
     pub(crate) fn counted(&mut self, learner: &OptPessLp, seen: &Trajectory) {
         let (episodes, cost) = (learner.episodes_observed(), learner.model().cost());
         self.add(episodes, seen, learner.estimates(), cost);
     }
 
-    /// An episode has been counted, the last of so many, and `cost` is c underbar as of the last evaluation or later.
+    /// Adds the drift of one counted episode, the last of `episodes`; `cost` is c underbar as of the last evaluation or
+    /// later.
     #[inline(always)]
     fn add<G: StepSignal>(
         &mut self,
@@ -194,7 +196,7 @@ impl GateBound {
             let pair = shape.pair(seen.states()[step] as usize, seen.actions()[step] as usize);
             let visits_before = estimates.visits()[step * shape.pairs() + pair] - 1;
             if visits_before == 0 {
-                return self.invalidate(); // a row that the last evaluation knew nothing of
+                return self.invalidate(); // the row's first visit: the second bound needs an earlier one
             }
             let range = fixed + cost.at(step, pair) + self.highest[step + 1];
             change += range / f64::from(visits_before);
@@ -221,8 +223,8 @@ mod tests {
 
     const EPISODES: u64 = 400;
 
-    /// Plays a coin's path with costs in [least, least + 1] and holds, after every episode, the value of the uniform
-    /// policy against the bound from below; how near they came, relative to the bound.
+    /// Plays random paths with costs in [least, least + 1] and compares, after every episode, the value of the uniform
+    /// policy with the bound from below. Returns the smallest distance, relative to the bound.
     fn nearest(least: f64, factor: f64) -> f64 {
         let shape = Shape::new(3, 2, 2).unwrap();
         let rule = ConfidenceRule::scaled(factor).unwrap();
@@ -293,7 +295,7 @@ mod tests {
         midpoint: f64,
         centres: [f64; 2],
         width: f64,
-        /// Whether signals are brought up to date after every episode, as past the gate, or when pi0 is evaluated only.
+        /// Whether signals are refreshed after every episode, as past the gate, or only when pi0 is evaluated.
         eager: bool,
         seed: u64,
     }
@@ -323,7 +325,7 @@ mod tests {
             )
     }
 
-    /// How often the bound was sure, by either bound, and how often the value crossed the midpoint.
+    /// How often each bound decided the gate, and how often the value crossed the midpoint.
     #[derive(Debug, Default)]
     struct Tally {
         by_first: u32,
@@ -332,7 +334,7 @@ mod tests {
     }
 
     impl Wandering {
-        /// Evaluates the policy at every episode, whatever the bound says, and holds both bounds against it.
+        /// Evaluates the policy at every episode and compares both bounds with the value.
         fn check(&self, tally: &mut Tally) -> std::result::Result<(), TestCaseError> {
             let [horizon, states, actions] = self.sizes;
             let shape = Shape::new(horizon, states, actions).unwrap();

@@ -28,7 +28,7 @@ pub enum InstructionSet {
     Avx512 = 3,
 }
 
-/// The refusal to use an instruction set that this processor lacks.
+/// The error for an instruction set that this processor lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this processor lacks the instruction set {0:?}")]
 pub struct Unavailable(pub InstructionSet);
@@ -56,8 +56,8 @@ pub fn available() -> &'static [InstructionSet] {
     &[Portable]
 }
 
-/// For tests: makes the whole process use one instruction set, or with None again the widest. Results have the same
-/// bits whichever it is, so computations in other threads are not disturbed. Refuses a set that this processor lacks.
+/// For tests: makes the whole process use one instruction set, or with None the widest again. Results have the same
+/// bits with every set, so computations in other threads are not disturbed. Refuses a set that this processor lacks.
 pub fn force(set: Option<InstructionSet>) -> Result<(), Unavailable> {
     let number = match set {
         None => 0,
@@ -80,11 +80,11 @@ fn in_use() -> u8 {
 
 #[cold]
 fn detect() -> u8 {
-    // No indexing: where this may panic, every loop around it keeps its state in memory for that case.
+    // No indexing: if this could panic, loops around it would keep their state in memory.
     let widest = available()
         .last()
         .map_or(InstructionSet::Portable as u8, |&set| set as u8);
-    // A set that was forced in the meantime stays.
+    // A set that was forced in the meantime is kept.
     let stored = IN_USE.compare_exchange(0, widest, Ordering::Relaxed, Ordering::Relaxed);
     stored.map_or_else(|forced| forced, |_| widest)
 }
@@ -133,8 +133,8 @@ pub(crate) fn dot_rows(rows: &[f64], y: &[f64], out: &mut [f64]) {
     }
 }
 
-/// Four rows at a time: each part of y is read once for all of them, and their sums are added up in
-/// one go. By hand, because the compiler finds neither; measured at 20 states, two thirds of the time.
+/// Four rows at a time: each part of y is read once for all of them, and their four lane sums are reduced together.
+/// Written by hand, because the compiler does neither; measured at 20 states, two thirds of the time.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn dot_rows_with_avx2(rows: &[f64], y: &[f64], out: &mut [f64]) {
@@ -195,8 +195,8 @@ fn four_of(x: &[f64], start: usize) -> std::arch::x86_64::__m256d {
     unsafe { std::arch::x86_64::_mm256_loadu_pd(part.as_ptr()) }
 }
 
-/// Calls `visit` with each row of `width` entries. Rows of a few entries are what policies are made of;
-/// knowing their length when compiling makes loops over them three times as fast.
+/// Calls `visit` with each row of `width` entries. Policies have short rows; a length that is known at compile time
+/// makes loops over them three times as fast.
 #[inline(always)]
 pub(crate) fn each_row(data: &[f64], width: usize, mut visit: impl FnMut(&[f64])) {
     macro_rules! of_width {
@@ -210,8 +210,8 @@ pub(crate) fn each_row(data: &[f64], width: usize, mut visit: impl FnMut(&[f64])
     of_width!(2 3 4 5 6 7 8);
 }
 
-/// Runs `$body` with the constant `$N` set to `$number` where that is small, else to 0; with `if`, only where that is
-/// worth compiling it so often.
+/// Runs `$body` with the constant `$N` set to `$number` if that is small, else to 0. With `if`, the condition decides
+/// whether the body is compiled for each small number at all.
 macro_rules! with_small_constant {
     (if $worth:expr, $number:expr, $N:ident => $body:expr) => {
         if $worth {

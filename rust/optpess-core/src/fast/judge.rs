@@ -1,5 +1,5 @@
-//! True values of deployed policies, on packed tables: what did not change is not judged again, and of an action table
-//! only the rows that changed are looked up. The bits are those of [`crate::run::PlainJudge`].
+//! True values of deployed policies, on packed tables. A policy that did not change is not evaluated again, and of an
+//! action table only the rows that changed are copied. The bits are those of [`crate::run::PlainJudge`].
 
 use crate::error::Result;
 use crate::estimate::is_dense;
@@ -11,11 +11,11 @@ use crate::policy::{ActionTable, Changes, MarkovPolicy, Played};
 use crate::record::TrueValues;
 use crate::table::StepSignal;
 
-/// Evaluates what is played, once for as long as it stays the same.
+/// Evaluates each deployed policy, and again only when it changes.
 #[derive(Debug)]
 pub(crate) struct FastJudge<'m> {
     model: &'m ConstrainedMdp,
-    policies: Option<PolicyJudge>, // from the first policy that draws actions on
+    policies: Option<PolicyJudge>, // None before the first policy that draws actions
     actions: ActionJudge<'m>,
     last: Option<TrueValues>,
 }
@@ -30,7 +30,7 @@ impl<'m> FastJudge<'m> {
         })
     }
 
-    /// The true values of what is played; believes `changes`.
+    /// The true values of the policy that is played; relies on `changes`.
     #[inline]
     pub(crate) fn assess(
         &mut self,
@@ -56,12 +56,12 @@ impl<'m> FastJudge<'m> {
     }
 }
 
-/// Policies that draw actions.
+/// Evaluates policies that draw actions.
 #[derive(Debug)]
 enum PolicyJudge {
     /// Few states: the model in packed form.
     Packed(PackedProblem, PackedWork),
-    /// Many states: the model as it is.
+    /// Many states: the model's own tables.
     Plain(PairEvaluator),
 }
 
@@ -100,14 +100,14 @@ impl PolicyJudge {
     }
 }
 
-/// Action tables: the chain of the last one, and where to look up the rows of others.
+/// Evaluates action tables: the chain of the last one, and the rows for others.
 #[derive(Debug)]
 struct ActionJudge<'m> {
     model: &'m ConstrainedMdp,
     chain: PolicyChain<2>,
-    /// Whether the chain is that of the episode before.
+    /// Whether the chain is the one of the episode before.
     is_current: bool,
-    /// The true kernel in full, for few states; many are looked up in the model.
+    /// The true kernel in full, for few states; None for many, whose rows are read from the model.
     rows: Option<Vec<f64>>, // [H, S, A, S] or [S, A, S]
     stride: usize, // between the rows of two steps; 0 for a stationary kernel
 }

@@ -5,31 +5,31 @@ use std::fmt::Debug;
 use crate::fast::lanes::{LANES, Lanes};
 use crate::number::Number;
 
-/// One number, or several side by side that are treated alike.
+/// A [`Number`] with indices and masks of as many lanes.
 pub(crate) trait Lane: Number + Debug + Send + Sync {
-    /// As many indices.
+    /// One index a lane.
     type Indices: AsRef<[u32]> + Copy + Default + Debug + PartialEq + Send + Sync;
     /// One of the numbers, to be written.
     fn lane_mut(&mut self, lane: usize) -> &mut f64;
 
-    /// The numbers as compilers keep them in one register from one turn of a loop to the next; eight
-    /// floats they would take apart and not always put together again.
+    /// A type that the compiler keeps in one register between two iterations of a loop. It splits eight floats and
+    /// does not always join them again.
     type Register: Copy;
-    /// To be carried through a loop.
+    /// The numbers as a register.
     fn to_register(self) -> Self::Register;
-    /// What was carried.
+    /// The numbers of a register.
     fn from_register(held: Self::Register) -> Self;
 
-    /// Some of the numbers.
+    /// A set of lanes.
     type Mask: Copy;
-    /// How many calls of [`Lane::scan_row`] it takes to come by each number's row of a table of `num_rows`.
+    /// How many scans visit each lane's row of a table of `num_rows` rows.
     fn rows_to_scan(num_rows: usize) -> usize;
-    /// Number `visit` of the rows to look at and the numbers whose index is that row; over all visits each
-    /// number is chosen once. Goes by rows or by numbers, whichever takes fewer visits.
+    /// Scan `visit` of [`Lane::rows_to_scan`]: a row, and the mask of the lanes whose index is that row. Every lane
+    /// is in exactly one mask. Scans the table's rows or the lanes, whichever are fewer.
     fn scan_row(indices: &Self::Indices, num_rows: usize, visit: usize) -> (usize, Self::Mask);
-    /// The numbers of `yes` that are chosen, else those of `no`.
+    /// The numbers of `yes` in the lanes of the mask, those of `no` in the others.
     fn select(chosen: Self::Mask, yes: Self, no: Self) -> Self;
-    /// Replaces the numbers that are chosen by those of `yes`.
+    /// Replaces the numbers in the lanes of the mask by those of `yes`.
     #[inline(always)]
     fn select_into(held: &mut Self::Register, chosen: Self::Mask, yes: Self) {
         *held = Self::select(chosen, yes, Self::from_register(*held)).to_register();
@@ -250,8 +250,7 @@ impl Lane for Lanes {
 }
 
 /// sum over i of `columns[i]` times `values[i]`, lane by lane: the bits of [`crate::sums::dot`].
-/// Where the number of columns is known beforehand, N says it and the loops are laid out flat; N = 0
-/// says it is not.
+/// N is the number of columns if it is known at compile time, so that the loops are unrolled; else 0.
 #[inline(always)]
 pub(crate) fn column_sums<const N: usize>(columns: &[Lanes], values: &[f64]) -> Lanes {
     products_in_order::<N, _, _, _>(columns, values, |column, value| column.map(|x| x * value))

@@ -4,7 +4,7 @@
 //! lane is one row. The order of additions within a lane is that of [`crate::sums::dot`], so a
 //! layout may be chosen for speed alone.
 
-/// How many numbers stand side by side: the widest vector of x86-64, two or four of narrower machines.
+/// The number of lanes: one of the widest vectors of x86-64, two or four vectors of narrower machines.
 pub(crate) const LANES: usize = 8;
 
 /// Eight numbers.

@@ -1,5 +1,5 @@
-//! The engine of Algorithm 1: skips evaluating pi0 while its gate cannot have moved, and searches line 5 on packed
-//! tables. It plays only what the page's `keep_baseline` and `deploy` let out.
+//! The engine of Algorithm 1. It skips the evaluation of pi0 while the gate cannot have moved, and does the search of
+//! line 5 on packed tables. Policies are played only through the learner's `keep_baseline`, `assess_for` and `deploy`.
 
 use crate::error::Result;
 use crate::fast::gate_bound::GateBound;
@@ -8,20 +8,20 @@ use crate::learn::{Deployment, Learner, OptPessLp};
 use crate::policy::{ActionTable, Changes, MarkovPolicy, Played};
 use crate::trajectory::Trajectory;
 
-/// A learner of Algorithm 1 in play.
+/// A learner of Algorithm 1 with its engine.
 #[derive(Debug)]
 pub(crate) struct LpEngine {
     learner: OptPessLp,
     gate: GateBound,
-    /// Signals and P-hat in packed form; from the first plan on.
+    /// Signals and P-hat in packed form; None before the first plan.
     packed: Option<PackedProblem>,
     work: Option<PackedOracleWork>,
     candidate: MarkovPolicy,
-    /// pi0 as one action for each (step, state), `[H, S]`, if it draws nothing.
+    /// pi0 as one action for each (step, state), `[H, S]`, if it is deterministic.
     baseline_actions: Option<Vec<u32>>,
     /// Whether pi0 is played; None before the first plan.
     on_baseline: Option<bool>,
-    /// Whether what is played is another policy than in the episode before.
+    /// Whether the policy differs from the one of the episode before.
     changed: bool,
 }
 
@@ -84,7 +84,7 @@ impl LpEngine {
     /// The search of line 5, on packed tables.
     fn search(&mut self) -> Result<()> {
         let Some((problem, search, pi0, tau)) = self.learner.line_5() else {
-            return Ok(()); // pi0 stays the candidate
+            return Ok(()); // pi0 remains the candidate
         };
         let packed = match &mut self.packed {
             Some(packed) => packed,

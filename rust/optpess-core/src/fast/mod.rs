@@ -1,8 +1,8 @@
-//! Speed, and nothing else: engines that give the bits of the plain code in less time. `README.md` beside this file
-//! says what each part skips, why its bits agree and which test holds it.
+//! Engines: code that gives the bits of the plain code in less time. `README.md` beside this file says what each part
+//! skips, why its bits agree and which test checks it.
 //!
-//! No learner, planner, constant or certificate imports this module; an architecture test says so. [`isa`], the choice
-//! of the instruction set, is below everything else and is used by tables, models, evaluation and estimates too.
+//! Only `run` imports this module; an architecture test checks it. [`isa`], the choice of the instruction set, comes
+//! before all modules that compute, and tables, models, evaluation and estimates use it too.
 
 pub(crate) mod batch;
 mod chacha;
@@ -29,24 +29,24 @@ use crate::learn::{AnyLearner, Deployment, Learner};
 use crate::policy::{ActionTable, Changes, Played};
 use crate::trajectory::Trajectory;
 
-/// What a run may use. Every choice gives the same bits; tests force each.
+/// The engine of a run. Every choice gives the same bits; tests force each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EngineChoice {
-    /// The fastest there is; the plain one for an audit.
+    /// The fastest engine of the learner; the plain one for an audit.
     #[default]
     Auto,
     /// The learner's own code.
     Plain,
     /// The learner with a packed copy of its tables; the plain one for learners without such an engine.
     Packed,
-    /// Replicates of a tiny problem in lanes, one or eight at a time; only for some learners.
+    /// Replicates of a tiny problem in lanes, one or eight at a time; only for OptPess-PrimalDual.
     Batch {
         /// 1 or 8.
         lanes: usize,
     },
 }
 
-/// A learner in play: the decisions and the bits of the learner itself.
+/// A learner with the code that drives it. Decisions and bits are those of the learner's own code.
 #[derive(Debug)]
 pub(crate) enum Engine {
     Plain(PlainEngine),
@@ -55,7 +55,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// The fastest engine there is for a learner; the plain one if there is no other.
+    /// The fastest engine of a learner; the plain one if there is no other.
     pub(crate) fn of(learner: AnyLearner) -> Result<Self> {
         Ok(match learner {
             AnyLearner::OptPessLp(learner) => Self::Lp(Box::new(LpEngine::new(*learner)?)),
@@ -84,7 +84,7 @@ impl Engine {
         }
     }
 
-    /// What the next episode plays.
+    /// The policy of the next episode.
     #[inline]
     pub(crate) fn played(&self) -> Played<'_> {
         match self {
@@ -94,11 +94,11 @@ impl Engine {
         }
     }
 
-    /// How that differs from the episode before.
+    /// How that policy differs from the one of the episode before.
     #[inline]
     pub(crate) fn changes(&self) -> Changes<'_> {
         match self {
-            Self::Plain(_) => Changes::Everything, // its judge compares
+            Self::Plain(_) => Changes::Everything, // the plain judge compares
             Self::Lp(engine) => engine.changes(),
             Self::PrimalDual(engine) => engine.changes(),
         }
@@ -124,7 +124,7 @@ impl Engine {
         }
     }
 
-    /// The learner itself, which an audit asks for its claims; None for engines whose tables may lag behind.
+    /// The learner, from which an audit reads claims; None for engines that leave the learner's tables out of date.
     pub(crate) fn plain_learner(&mut self) -> Option<&mut AnyLearner> {
         match self {
             Self::Plain(engine) => Some(&mut engine.learner),
@@ -132,7 +132,7 @@ impl Engine {
         }
     }
 
-    /// The learner, with everything it has seen.
+    /// The learner after all episodes.
     pub(crate) fn into_learner(self) -> AnyLearner {
         match self {
             Self::Plain(engine) => engine.learner,
@@ -146,15 +146,15 @@ impl Engine {
 #[derive(Debug)]
 pub(crate) struct PlainEngine {
     learner: AnyLearner,
-    /// What is played as one action for each (step, state), `[H, S]`.
+    /// The policy as one action for each (step, state), `[H, S]`, if it is played as an action table.
     actions: Option<Vec<u32>>,
 }
 
 impl PlainEngine {
     fn plan(&mut self) -> Result<Deployment> {
         let deployment = self.learner.next_policy()?;
-        // What is played as an action table, and so judged in its order of sums, is fixed: the plans of Algorithm 2, and
-        // the baseline of Algorithm 1 if it draws nothing.
+        // Plans of Algorithm 2, and the baseline of Algorithm 1 if it is deterministic, are played as action tables.
+        // This fixes the order of sums in which they are judged.
         let deterministic = match self.learner {
             AnyLearner::OptPessPrimalDual(_) => true,
             AnyLearner::OptPessLp(_) => deployment.source.is_baseline(),
@@ -177,7 +177,7 @@ impl PlainEngine {
     }
 }
 
-/// Refuses an engine that a learner, a trace or an audit cannot have.
+/// Refuses an engine that cannot be used with this learner, a trace or an audit.
 pub(crate) fn check_choice(
     choice: EngineChoice,
     learner: &AnyLearner,

@@ -1,5 +1,5 @@
-//! The engine of Algorithm 2: finds the policy of line 6 on packed tables, of which an episode changes H rows, and
-//! evaluates its cost from the last step that changed.
+//! The engine of Algorithm 2. It finds the policy of line 6 on packed tables, of which an episode changes at most H
+//! rows, and evaluates its cost from the last step that changed.
 
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, RowEstimate};
@@ -12,12 +12,12 @@ use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
 use crate::trajectory::Trajectory;
 
-/// A learner of Algorithm 2 in play.
+/// A learner of Algorithm 2 with its engine.
 #[derive(Debug)]
 pub(crate) struct PrimalDualEngine {
     learner: OptPessPrimalDual,
     planner: LagrangianPlanner,
-    /// Whether a policy has been planned: the changes of the first one are from nothing.
+    /// Whether a policy has been planned.
     planned_before: bool,
     is_first: bool,
 }
@@ -36,12 +36,12 @@ impl PrimalDualEngine {
     #[inline]
     pub(crate) fn plan(&mut self) -> Result<Deployment> {
         self.planner.fit(self.learner.estimates().kernel())?;
-        let price = self.learner.price(&mut self.planner)?; // lines 3 to 5: the page
+        let price = self.learner.price(&mut self.planner)?; // lines 3 to 5: the learner
         self.planner.maximise(price); // line 6
         let initial = self.learner.experience().initial();
         let cost = self.planner.truncated_cost(initial); // V(c tilde) of the plan
         self.is_first = !std::mem::replace(&mut self.planned_before, true);
-        self.learner.charge(cost) // line 7: the page
+        self.learner.charge(cost) // line 7: the learner
     }
 
     #[inline]
@@ -89,16 +89,16 @@ struct LagrangianPlanner {
     work: PackedWork,
     found: Vec<u32>, // [H, padded], what the last induction chose
     kept: Vec<u32>,  // [H, padded], the policy kept
-    /// Each (step, state) at which the last induction changed it; room for one more than there are.
+    /// Each (step, state) at which the last induction changed the policy; one entry longer than needed.
     changed: Vec<[u32; 2]>,
     num_changed: usize,
     chain: PolicyChain<1>,
-    /// Whether `chain` is up to date; as long as no cost is positive nobody asks it.
+    /// Whether `chain` is up to date; it is not used while no cost is positive.
     chain_is_current: bool,
 }
 
 impl LagrangianPlanner {
-    /// The tables of a learner, which are brought up to date; the policy takes action 0.
+    /// Refreshes a learner and copies its tables; the policy takes action 0.
     fn of(learner: &mut OptPessPrimalDual) -> Result<Self> {
         let shape = learner.shape();
         let signals = learner.signals();
@@ -130,13 +130,13 @@ impl LagrangianPlanner {
         ActionTable::new(&self.kept, self.packed.padded_states())
     }
 
-    /// Each (step, state) at which the last induction changed it.
+    /// Each (step, state) at which the last induction changed the policy.
     #[inline(always)]
     fn changed_places(&self) -> &[[u32; 2]] {
         &self.changed[..self.num_changed]
     }
 
-    /// To be called before rows of `kernel` are set: it may store them in another way than before.
+    /// Call it before rows of `kernel` are set: the kernel may have changed its storage.
     #[inline(always)]
     fn fit(&mut self, kernel: &EmpiricalKernel) -> Result<()> {
         if self.packed.fit(kernel)? {
@@ -174,7 +174,7 @@ impl LagrangianPlanner {
     fn truncated_cost(&mut self, initial: &InitialDistribution) -> f64 {
         if !self.packed.some_cost_is_positive() {
             self.chain_is_current = false;
-            return 0.0; // no policy costs more
+            return 0.0; // no policy has a positive cost
         }
         if !self.chain_is_current {
             self.rebuild_chain();
@@ -223,8 +223,8 @@ fn copy_row(
     }
 }
 
-/// Writes each (step, state) at which two policies `[H, padded]` differ into `places`, and returns how many there
-/// are. Branches on them would be mispredicted, so marks are collected first, without a branch.
+/// Writes each (step, state) at which two policies `[H, padded]` differ into `places`, and returns their number.
+/// Branches on single comparisons would be mispredicted, so a bit mask is computed first, without branches.
 #[inline(always)]
 fn changed_actions(
     (first, second): (&[u32], &[u32]),

@@ -11,8 +11,7 @@ use crate::shape::Shape;
 use crate::simulate::cumulate;
 use crate::table::zeros;
 
-/// Samples a [`ConstrainedMdp`] with one cost as [`crate::simulate::TabularEnvironment`] does, from tables in
-/// full.
+/// Samples a [`ConstrainedMdp`] with one cost as [`crate::simulate::TabularEnvironment`] does, from full tables.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchEnvironment {
     shape: Shape,
@@ -23,7 +22,7 @@ pub(crate) struct BatchEnvironment {
 }
 
 impl BatchEnvironment {
-    /// An environment that behaves as the model says.
+    /// An environment that samples this model.
     pub(crate) fn new(model: &ConstrainedMdp) -> Result<Self> {
         let (shape, kernel) = (model.shape(), model.kernel().kernel());
         let states = shape.num_states();
@@ -46,8 +45,7 @@ impl BatchEnvironment {
         })
     }
 
-    /// Plays one episode of each replicate. `S` is the number of states, or 0 where it is not known
-    /// beforehand.
+    /// Plays one episode of each replicate. `S` is the number of states, or 0 if it is not known at compile time.
     #[inline(always)]
     pub(crate) fn play<V: Lane, const S: usize>(
         &self,
@@ -128,7 +126,7 @@ impl BatchEnvironment {
     }
 }
 
-/// How many sums each number reaches or exceeds: the outcome it stands for. The last is infinite.
+/// The outcome of each number: how many cumulative sums it reaches or exceeds. The last sum is infinite.
 #[inline(always)]
 fn inverse_cdf<V: Lane>(sums: &[f64], uniform: V) -> V::Indices {
     let mut outcome = V::Indices::default();

@@ -40,7 +40,7 @@ impl<'m, V: Lane> BatchJudge<'m, V> {
         self.truth
     }
 
-    /// Evaluates the policies. `S` is the number of states, or 0 where it is not known beforehand.
+    /// Evaluates the policies. `S` is the number of states, or 0 if it is not known at compile time.
     #[inline(always)]
     pub(crate) fn assess<const S: usize>(&mut self, policies: &[V::Indices]) {
         let [steps, states, num_actions] = self.model.shape().sizes();

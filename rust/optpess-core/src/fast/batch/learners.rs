@@ -1,9 +1,8 @@
 //! Algorithm 2 for tiny problems, for one replicate or for eight at once in the lanes of a vector.
 //!
-//! What a tiny problem spends on one episode is mostly looking up and waiting: for a sum, for a draw, for a
-//! division. Replicates of the same learner have the same episode number, hence the same eps_k and eta_k,
-//! and run through the same loops. Each does what [`OptPessPrimalDual`] does, to the last bit, with tables
-//! as small as the problem.
+//! An episode of a tiny problem is mostly latency: of loads, sums, draws and divisions. Replicates of the same learner
+//! have the same episode number, hence the same eps_k and eta_k, and run through the same loops. Each has the bits of
+//! [`OptPessPrimalDual`], with tables as small as the problem.
 
 use crate::confidence::constants::Schedule;
 use crate::confidence::{Bonus, OptimisticCost, OptimisticReward, biased};
@@ -15,8 +14,8 @@ use crate::model::InitialDistribution;
 use crate::shape::Shape;
 use crate::table::zeros;
 
-/// The largest problem, in entries of P-hat, that is worth it: eight copies of larger ones leave the
-/// nearest cache, and one alone already fills vectors.
+/// The largest problem, in entries of P-hat, that runs in a batch: eight copies of a larger one exceed the first-level
+/// cache, and one replicate alone already fills vectors.
 const MAX_BATCH_ENTRIES: usize = 512;
 
 /// One learner (`V` is f64) or eight ([`Lanes`]). The last axis of every table is the replicate.
@@ -28,7 +27,7 @@ pub(crate) struct BatchLearners<V: Lane> {
     bonus: Bonus,
     schedule: Schedule,
     observed: u64,
-    // What has been learnt.
+    // Counts and estimates.
     pairs: Vec<Pair<V>>,     // [H, S, A]
     counts: Vec<V>,          // [H, S, A, S], the last step is not used
     kernel: Vec<V>,          // [H, S, A, S], the last step is not used
@@ -42,7 +41,7 @@ pub(crate) struct BatchLearners<V: Lane> {
     cost_values: Vec<V>, // [H + 1, S]
 }
 
-/// What is known of one pair (s, a) of a step.
+/// Counts, sums and signals of one pair (s, a) of a step.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pair<V> {
     visits: V,
@@ -74,7 +73,7 @@ impl<V: Lane> Pair<V> {
 }
 
 impl<V: Lane> BatchLearners<V> {
-    /// Copies of a learner, which must be about to plan.
+    /// Copies of a learner whose next call is a plan.
     pub(crate) fn new(learner: &OptPessPrimalDual) -> Result<Self> {
         learner.experience().protocol().check_plan()?;
         let shape = learner.shape();
@@ -104,7 +103,7 @@ impl<V: Lane> BatchLearners<V> {
         Ok(batch)
     }
 
-    /// Counts of the learner, and what follows from them.
+    /// Copies the counts of the learner and computes the estimates that follow from them.
     fn copy_counts(&mut self, learner: &OptPessPrimalDual) -> Result<()> {
         let (estimates, states) = (learner.estimates(), self.shape.num_states());
         let (reward_sums, cost_sums) = estimates.sums();
@@ -152,15 +151,14 @@ impl<V: Lane> BatchLearners<V> {
         &self.multiplier
     }
 
-    /// Plans the next episode of every replicate. `S` is the number of states, or 0 where it is not known
-    /// beforehand.
+    /// Plans the next episode of every replicate. `S` is the number of states, or 0 if it is not known at compile time.
     #[inline(always)]
     pub(crate) fn plan<const S: usize>(&mut self) {
         let k = self.observed + 1;
         // Alg. 2, line 3
         let (epsilon, eta) = (self.schedule.tightening(k), self.schedule.scaling(k));
         let price = self.multiplier.map(|multiplier| multiplier / eta);
-        // Alg. 2, line 6. If no cost is positive no policy's is, and line 7 truncates it to 0.
+        // Alg. 2, line 6. If no cost is positive, no policy has a positive cost, and line 7 truncates it to 0.
         let cost = if self.any_positive_cost {
             self.induct::<S, true>(price)
         } else {
@@ -224,9 +222,9 @@ impl<V: Lane> BatchLearners<V> {
         row_sums::<S, V>(self.initial.data(), &self.cost_values[..states])
     }
 
-    /// Takes in one episode of each replicate. Alg. 2, lines 4, 5 and 9: counters, estimates and signals of
-    /// the rows that changed. Each replicate has a row of its own: they are picked out of the table,
-    /// computed side by side and put back.
+    /// Counts one episode of each replicate. Alg. 2, lines 4, 5 and 9: counters, estimates and signals of
+    /// the rows that changed. Each replicate has its own row: the rows are selected from the table with masks,
+    /// computed in lanes and written back.
     #[inline(always)]
     pub(crate) fn observe<const S: usize>(&mut self, seen: &BatchTrajectory<V>) {
         let [steps, states, actions] = self.shape.sizes();
@@ -275,7 +273,7 @@ impl<V: Lane> BatchLearners<V> {
         self.observed += 1;
     }
 
-    /// Counts the states that followed and refreshes P-hat, for the N successors from `first` on.
+    /// Counts the next states and refreshes P-hat, for the N successors from `first` on.
     #[inline(always)]
     fn refresh_rows<const N: usize>(
         &mut self,

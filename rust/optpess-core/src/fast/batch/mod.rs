@@ -1,7 +1,8 @@
-//! Replicates of a tiny problem of Algorithm 2 in the lanes of a vector, one or eight at a time: their episode loop.
+//! The episode loop of replicates of a tiny problem of Algorithm 2, one or eight at a time in the lanes of a vector.
 //!
-//! This loop is compiled as a whole for each instruction set and number of states, which the loop of single replicates
-//! must not be, or every learner would be. So there are two loops; streams, recorder and control are shared.
+//! This loop is compiled as a whole for each instruction set and each small number of states. Doing the same with the
+//! loop of single replicates would compile every learner as often. So there are two loops; they share streams, recorder
+//! and control.
 
 mod environment;
 mod judge;
@@ -23,7 +24,7 @@ use crate::learn::{AnyLearner, Learner};
 use crate::model::ConstrainedMdp;
 use crate::record::Recorder;
 
-/// Whether a learner and its problem have a batch.
+/// Whether a learner and its problem can run in a batch.
 pub(crate) fn fits_batch(learner: &AnyLearner) -> bool {
     matches!(learner, AnyLearner::OptPessPrimalDual(_))
         && learners::is_small_enough(learner.shape())

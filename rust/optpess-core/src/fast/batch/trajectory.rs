@@ -5,7 +5,7 @@ use crate::fast::lane::Lane;
 use crate::shape::Shape;
 use crate::table::zeros;
 
-/// What was seen in one episode of each replicate, of a problem with one cost.
+/// The observations of one episode of each replicate, of a problem with one cost.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchTrajectory<V: Lane> {
     /// S_h, `[H]`.
@@ -19,7 +19,7 @@ pub(crate) struct BatchTrajectory<V: Lane> {
 }
 
 impl<V: Lane> BatchTrajectory<V> {
-    /// Room for one episode of a problem with this shape.
+    /// Arrays for one episode of a problem of this shape, to be overwritten.
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         let horizon = shape.horizon();
         Ok(Self {

@@ -1,4 +1,4 @@
-//! The lexicographic inductions on packed tables: least cost then most reward, and the other way round.
+//! The lexicographic inductions on packed tables: least cost and then most reward, or most reward and then least cost.
 
 use crate::fast::isa::with_small_constant;
 use crate::fast::isa::{Job, vectorised};
@@ -7,8 +7,8 @@ use crate::fast::packed::problem::{PackedProblem, PackedWork, STATES_PER_GROUP, 
 use crate::model::InitialDistribution;
 
 /// Writes the policy of least cost and, among those, most reward (`COST_FIRST`), or the other way round, into
-/// `actions`, `[H, padded]`; its (reward, cost). Values that differ by less than `tie_width`, relatively, are ties. The
-/// answers are those of [`crate::plan::PlainOracle`], bit for bit.
+/// `actions`, `[H, padded]`. Returns its [reward, cost]. Values that differ by less than `tie_width`, relatively, are
+/// ties. The bits are those of [`crate::plan::PlainOracle`].
 #[inline]
 pub(crate) fn extreme_on<const COST_FIRST: bool>(
     packed: &PackedProblem,
@@ -28,7 +28,7 @@ pub(crate) fn extreme_on<const COST_FIRST: bool>(
     [0, 1].map(|track| initial.expectation(&flat(&work.values[track * wide..][..wide])[..states]))
 }
 
-/// `S` is the number of states, or 0 where it is not known beforehand.
+/// `S` is the number of states, or 0 if it is not known at compile time.
 struct Lexicographic<'a, const COST_FIRST: bool, const S: usize> {
     packed: &'a PackedProblem,
     tie_width: f64,
@@ -79,8 +79,8 @@ impl<const COST_FIRST: bool, const S: usize> Job for Lexicographic<'_, COST_FIRS
     }
 }
 
-/// For four states, reward and cost of the best action and the action; the candidates of an action stand `groups`
-/// behind those of the one before. Ties of both go to the lowest action.
+/// For four states, reward and cost of the best action, and the action. The candidates of two consecutive actions are
+/// `groups` entries apart. Ties of both go to the lowest action.
 #[inline(always)]
 fn best_of<const COST_FIRST: bool>(
     rewards: &[[f64; STATES_PER_GROUP]],

@@ -7,7 +7,7 @@ use crate::fast::packed::problem::{PackedProblem, PackedWork, STATES_PER_GROUP, 
 use crate::number::Number;
 
 /// Writes the best policy for g_r - multiplier g_c into `actions`, `[H, padded]`, and its values at the first step into
-/// `work`; ties go to the lowest action. The answers are those of [`crate::plan::PlainOracle`], bit for bit.
+/// `work`; ties go to the lowest action. The bits are those of [`crate::plan::PlainOracle`].
 #[inline]
 pub(crate) fn maximise(
     packed: &PackedProblem,
@@ -23,7 +23,7 @@ pub(crate) fn maximise(
     }));
 }
 
-/// `S` is the number of states, or 0 where it is not known beforehand.
+/// `S` is the number of states, or 0 if it is not known at compile time.
 struct Induction<'a, const S: usize> {
     packed: &'a PackedProblem,
     multiplier: f64,
@@ -70,15 +70,15 @@ impl<const S: usize> Job for Induction<'_, S> {
     }
 }
 
-/// For four states, the best quality and its action; the candidates of an action stand `groups` behind
-/// those of the one before. Ties go to the lowest action.
+/// For four states, the best action value and its action. The candidates of two consecutive actions are `groups`
+/// entries apart. Ties go to the lowest action.
 #[inline(always)]
 fn best_of(
     candidates: &[[f64; STATES_PER_GROUP]],
     groups: usize,
 ) -> ([f64; STATES_PER_GROUP], [u32; STATES_PER_GROUP]) {
     let mut best = candidates[0];
-    let mut best_action = [0_u64; STATES_PER_GROUP]; // as wide as the action_values: one mask serves both
+    let mut best_action = [0_u64; STATES_PER_GROUP]; // as wide as the action values: one mask selects both
     let (mut place, mut action) = (groups, 1);
     while let Some(candidate) = candidates.get(place) {
         for lane in 0..STATES_PER_GROUP {

@@ -21,7 +21,7 @@ pub(crate) struct PackedOracle<'a, R, C, K> {
     pub(crate) work: &'a mut PackedOracleWork,
 }
 
-/// What its inductions write on.
+/// The workspace of [`PackedOracle`].
 #[derive(Debug, Clone)]
 pub(crate) struct PackedOracleWork {
     plain: PlanningWork,
@@ -130,7 +130,7 @@ mod tests {
     use crate::table::Signal;
     use crate::trajectory::Trajectory;
 
-    /// Numbers that look random, in [0, 1).
+    /// Pseudo-random numbers in [0, 1).
     fn scattered(place: usize) -> f64 {
         ((place as f64 * 12.9898).sin() * 43_758.545).rem_euclid(1.0)
     }
@@ -221,7 +221,7 @@ mod tests {
                 });
                 packed.relocate(0.3, [&mut below, &mut above]);
                 assert_eq!([below, above], [ends[1].clone(), ends[0].clone()]);
-                // A warm chord passes from one oracle to the other and back.
+                // One warm chord is used with both oracles in turn.
                 let limit = ends[1].cost.midpoint(ends[0].cost);
                 let mut alone = ChordSearch::new(shape).unwrap();
                 let mut shared = alone.clone();

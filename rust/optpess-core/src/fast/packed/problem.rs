@@ -1,4 +1,4 @@
-//! Two signals and a kernel packed for vectors, and values of policies on them.
+//! The packed copy of two signals and a kernel, and values of policies on it.
 
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, RowEstimate, Successors};
@@ -17,7 +17,7 @@ use crate::table::{StepSignal, zeros};
 /// at a time.
 pub(crate) const STATES_PER_GROUP: usize = 4;
 
-/// One of the two signals of a packed.
+/// One of the two signals of a packed problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SignalKind {
     /// g_r.
@@ -26,10 +26,11 @@ pub(crate) enum SignalKind {
     Cost,
 }
 
-/// A copy of two signals and a kernel. A slot is an (action, state); eight slots stand side by side, so that
-/// a recursion adds up eight rows at once. An episode changes at most H of the slots.
+/// A copy of two signals and a kernel. A slot is an (action, state), at index action * padded + state. Eight
+/// consecutive slots form a block, so that a recursion sums eight rows at once. An episode changes at most H of the
+/// slots.
 ///
-/// Values on it are those of [`crate::evaluate::evaluate()`], bit for bit.
+/// Values on it have the bits of [`crate::evaluate::evaluate()`].
 #[derive(Debug, Clone)]
 pub(crate) struct PackedProblem {
     shape: Shape,
@@ -41,7 +42,7 @@ pub(crate) struct PackedProblem {
     positive_costs: usize,
 }
 
-/// What recursions over a packed write on: action_values and values of up to N signals or policies at once.
+/// The workspace of recursions over a packed problem: action values and values of up to N signals or policies at once.
 #[derive(Debug, Clone)]
 pub(crate) struct PackedWork {
     pub(crate) action_values: Vec<Lanes>, // [N, blocks]
@@ -49,7 +50,7 @@ pub(crate) struct PackedWork {
 }
 
 impl PackedWork {
-    /// Room for recursions of up to `tracks` values at once.
+    /// A workspace for recursions of up to `tracks` values at once.
     pub(crate) fn new(shape: Shape, tracks: usize) -> Result<Self> {
         let (padded, blocks) = layout(shape);
         Ok(Self {
@@ -65,7 +66,7 @@ fn layout(shape: Shape) -> (usize, usize) {
     (padded, (shape.num_actions() * padded).div_ceil(LANES))
 }
 
-/// Is told of every refreshed row, so that the copy stays up to date.
+/// Receives every refreshed row, so that the copy stays up to date.
 impl SignalListener for PackedProblem {
     #[inline(always)]
     fn changed(&mut self, row: &RowEstimate<'_>, reward: Option<f64>, cost: f64) {
@@ -95,7 +96,7 @@ impl PackedProblem {
     }
 
     /// Rebuilds the packed rows if the estimates changed their storage (longer lists, or full rows). Returns whether
-    /// they did. To be called before rows of `kernel` are set.
+    /// they did. Call it before rows of `kernel` are set.
     #[inline(always)]
     pub(crate) fn fit(&mut self, kernel: &EmpiricalKernel) -> Result<bool> {
         if kernel.list_width() == self.list_width() {
@@ -128,7 +129,7 @@ impl PackedProblem {
         }
     }
 
-    /// A packed with these signals, [g_r, g_c] of each (step, pair), on which nothing leads anywhere. Rows are kept as
+    /// A packed problem with these signals, [g_r, g_c] of each (step, pair), and rows without mass. Rows are kept as
     /// lists of up to `list_width` successors, or in full.
     pub(crate) fn new(
         shape: Shape,
@@ -172,13 +173,13 @@ impl PackedProblem {
         self.blocks
     }
 
-    /// How many successors a list has room for; None if rows are kept in full.
+    /// How many successors a list can hold; None if rows are kept in full.
     #[inline(always)]
     pub(crate) fn list_width(&self) -> Option<usize> {
         self.kernel.list_width()
     }
 
-    /// Forgets all rows and makes room for others.
+    /// Replaces all rows by rows without mass, in another storage.
     pub(crate) fn clear_rows(&mut self, list_width: Option<usize>) -> Result<()> {
         let rows = (self.shape.horizon() - 1) * self.blocks;
         self.kernel = PackedRows::new(rows, self.shape.num_states(), list_width)?;
@@ -191,7 +192,7 @@ impl PackedProblem {
         (slot / LANES, slot % LANES)
     }
 
-    /// g_r and g_c of one pair.
+    /// Sets g_r and g_c of one pair.
     #[inline(always)]
     pub(crate) fn set_signals(
         &mut self,
@@ -210,8 +211,8 @@ impl PackedProblem {
         *stored = cost;
     }
 
-    /// P_h(.|s,a) of one pair as pairs (successor, probability); not for the last step, which has none. What is
-    /// left out is as [`PackedRows::set`] says.
+    /// Sets P_h(.|s,a) of one pair from pairs (successor, probability); not for the last step, which has none.
+    /// [`PackedRows::set`] says what happens to successors that are left out.
     #[inline(always)]
     pub(crate) fn set_row(
         &mut self,
@@ -225,7 +226,7 @@ impl PackedProblem {
             .set(step * self.blocks + block, lane, successors);
     }
 
-    /// [`PackedProblem::set_row`] for a row that has a probability for every state.
+    /// [`PackedProblem::set_row`] for a row with a probability for every state.
     #[inline(always)]
     pub(crate) fn set_full_row(&mut self, step: usize, state: usize, action: usize, row: &[f64]) {
         let (block, lane) = self.slot(state, action);
@@ -251,7 +252,7 @@ impl PackedProblem {
         self.cost[step * self.blocks + block].0[lane]
     }
 
-    /// Whether some pair has a cost above 0. If none has, no policy has: sums of products of
+    /// Whether some pair has a cost above 0. If none has, no policy has a positive cost: sums of products of
     /// probabilities and numbers at most 0 are at most 0, in floating point too.
     #[inline(always)]
     pub(crate) fn some_cost_is_positive(&self) -> bool {
@@ -268,8 +269,8 @@ impl PackedProblem {
         &signal[step * self.blocks..][..self.blocks]
     }
 
-    /// The action_values of a step: what is its own at every slot plus, where a step follows, the expectation of
-    /// `following`, one value a state.
+    /// The action values of a step: `own` at every slot and, except at the last step, the expectation of `following`,
+    /// one value a state.
     #[inline(always)]
     pub(crate) fn action_values<const S: usize>(
         &self,
@@ -340,9 +341,9 @@ impl PackedProblem {
     }
 }
 
-/// What a policy makes of action values: state values.
+/// State values from action values, by a policy.
 trait Choices: Copy {
-    /// Writes the values of a step's states for each of N signals; the quality of (s, a) stands at a padded + s.
+    /// Writes the values of a step's states for each of N signals; the action value of (s, a) is at a * padded + s.
     fn choose<const N: usize>(
         &self,
         step: usize,
@@ -372,7 +373,7 @@ impl Choices for &MarkovPolicy {
     }
 }
 
-/// `A` is the number of actions, or 0 where it is not known beforehand.
+/// `A` is the number of actions, or 0 if it is not known at compile time.
 #[inline(always)]
 fn weigh<const A: usize, const N: usize>(
     num_actions: usize,
@@ -418,8 +419,8 @@ impl Choices for &[u32] {
     }
 }
 
-/// `S` is the number of states, or 0 where it is not known beforehand. Values of all policies and signals go side
-/// by side: none waits for another.
+/// The backward recursion for P policies and N signals at once. `S` is the number of states, or 0 if it is not known at
+/// compile time. The values of all policies and signals are independent, so none waits for another.
 struct Recursion<'a, C, const P: usize, const N: usize, const S: usize> {
     packed: &'a PackedProblem,
     policies: [C; P],

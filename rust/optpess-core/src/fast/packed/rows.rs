@@ -1,4 +1,4 @@
-//! Rows of a kernel, eight side by side.
+//! Rows of a kernel in blocks of eight, one row a lane.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -11,16 +11,16 @@ use crate::table::zeros;
 /// Rows in blocks of eight, in full or as lists of successors. Expectations have the order of additions of
 /// a dense or of a sparse kernel accordingly.
 ///
-/// What a list names is a state: [`PackedRows::set`], the only way in, sees to that, so that expectations need not
-/// look.
+/// Every entry of a list is a state: [`PackedRows::set`], which alone writes lists, checks it, so that expectations
+/// need no check.
 #[derive(Debug, Clone)]
 pub(crate) struct PackedRows {
     num_states: usize,
     stored: PackedStorage,
 }
 
-/// The states that eight lists name at one place, each below |S|. As wide as addresses and on a cache line of their own:
-/// making wide ones of narrow ones takes longer than the sum they are for.
+/// The states at one position of eight lists, each below |S|. They are as wide as addresses and have a cache line of
+/// their own: widening narrow ones takes longer than the sum.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 struct StateBlock([u64; LANES]);
@@ -37,7 +37,7 @@ enum PackedStorage {
 }
 
 impl PackedRows {
-    /// Rows that lead nowhere: lists with room for `width` successors, or in full.
+    /// Rows without mass: lists of up to `width` successors, or in full.
     pub(crate) fn new(num_blocks: usize, num_states: usize, width: Option<usize>) -> Result<Self> {
         let stored = match width {
             None => PackedStorage::Full(zeros("a kernel [H, A, S, S]", num_blocks * num_states)?),
@@ -51,7 +51,7 @@ impl PackedRows {
         Ok(Self { num_states, stored })
     }
 
-    /// How many successors a list has room for; None if rows are kept in full.
+    /// How many successors a list can hold; None if rows are kept in full.
     pub(crate) fn list_width(&self) -> Option<usize> {
         match &self.stored {
             PackedStorage::Full(_) => None,
@@ -59,8 +59,8 @@ impl PackedRows {
         }
     }
 
-    /// Sets one row. What is left out keeps its probability if rows are kept in full, and has none in a
-    /// list, which must have room for all of them.
+    /// Sets one row. A successor that is left out keeps its probability if rows are kept in full, and has none in a
+    /// list. A list must be wide enough for all successors.
     #[inline(always)]
     pub(crate) fn set(
         &mut self,
@@ -99,7 +99,7 @@ impl PackedRows {
         }
     }
 
-    /// [`PackedRows::set`] for a row that has a probability for every state.
+    /// [`PackedRows::set`] for a row with a probability for every state.
     #[inline(always)]
     pub(crate) fn set_full(&mut self, block: usize, lane: usize, row: &[f64]) {
         if let PackedStorage::Full(columns) = &mut self.stored {
@@ -141,8 +141,8 @@ impl PackedRows {
         full.chain(listed)
     }
 
-    /// Writes into each of the blocks from `first` on what is its `own` plus the expectation of `following`, one value a
-    /// state. `S` is the number of states, or 0 where it is not known beforehand.
+    /// Writes into each of the blocks from `first` on its `own` number plus the expectation of `following`, one value a
+    /// state. `S` is the number of states, or 0 if it is not known at compile time.
     #[inline(always)]
     pub(crate) fn add_expectations<const S: usize>(
         &self,
@@ -151,14 +151,14 @@ impl PackedRows {
         own: impl Fn(usize) -> Lanes,
         blocks: &mut [Lanes],
     ) {
-        // `own` is asked by number: an iterator over such wide things passes each through memory.
+        // `own` is called by index: an iterator over such wide items passes each through memory.
         let targets = blocks.iter_mut().enumerate();
         match &self.stored {
             PackedStorage::Full(columns) => {
                 if S > 0
                     && let Some(following) = following.first_chunk::<S>()
                 {
-                    let following = *following; // a copy of few numbers that no store can change stays in registers
+                    let following = *following; // a local copy of few numbers stays in registers
                     let rows = columns[first * S..].chunks_exact(S);
                     for ((block, target), columns) in targets.zip(rows) {
                         *target = own(block).plus(column_sums::<S>(columns, &following));
@@ -189,7 +189,7 @@ impl PackedRows {
                         for lane in 0..LANES {
                             let state = state.0[lane] as usize;
                             // SAFETY: every entry of `states` is below `num_states`: it is 0 from `new`, or `set` has
-                            // asserted it; no one else writes `states`. And there are at
+                            // asserted it, and nothing else writes `states`. And there are at
                             // least `num_states` values, by the assertion above.
                             let value = unsafe { following.get_unchecked(state) };
                             sums[lane] += probability.0[lane] * value;
