@@ -94,7 +94,7 @@ impl Schedule {
     }
 }
 
-/// C'', the first k from which eps_k <= (tau - c0) / 2 for good, or None beyond 2^62.
+/// C'', the first k from which on eps_k <= (tau - c0) / 2, or None beyond 2^62.
 ///
 /// Citation: \[Liu21\], Section 5.2. Deviation: none. eps_k decreases in k wherever L >= 1, and
 /// L >= log(16) since S, A, H >= 1 and delta < 1, so bisection finds it.

@@ -104,7 +104,7 @@ impl EmpiricalKernel {
         })
     }
 
-    /// How many successors a list has room for; None if rows are kept in full.
+    /// How many successors a list can hold; None if rows are kept in full.
     #[must_use]
     pub fn list_width(&self) -> Option<usize> {
         match &self.rows {

@@ -5,7 +5,7 @@
 
 /// Problems with more states than this keep lists of the successors seen, as long as they are short.
 pub const MAX_DENSE_STATES: usize = 64;
-/// How many successors a list has room for at first; it doubles.
+/// How many successors a list can hold at first; the width doubles.
 pub const FIRST_LIST_WIDTH: usize = 4;
 /// A list may hold one state in this many; beyond that rows are kept in full.
 pub const MAX_LISTED_SHARE: usize = 2;

@@ -11,7 +11,7 @@ use crate::policy::{MarkovPolicy, check_distribution};
 use crate::shape::Shape;
 use crate::table::{StepSignal, zeros};
 
-/// N distributions that start from mu, each with its own transition.
+/// N walks: distributions of the state that start from mu, each with its own transitions.
 trait Walks<const N: usize> {
     /// Called once a step with d_h of each walk.
     fn arrive(&mut self, step: usize, arrivals: [&[f64]; N]);

@@ -100,7 +100,7 @@ impl GateBound {
         self.set_values(compared, values, learner.estimates(), model.bonus());
     }
 
-    /// Starts anew from the values of pi0; `value` is its value from the start, which the gate compares with
+    /// Restarts from the values of pi0; `value` is its value from the start, which the gate compares with
     /// `midpoint`.
     fn set_values(
         &mut self,

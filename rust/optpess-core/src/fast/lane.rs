@@ -36,7 +36,7 @@ pub(crate) trait Lane: Number + Debug + Send + Sync {
     }
     /// [`Lane::select`] for indices.
     fn select_indices(chosen: Self::Mask, yes: Self::Indices, no: Self::Indices) -> Self::Indices;
-    /// [`Lane::select_greater`] for indices.
+    /// [`Number::select_greater`] for indices.
     fn select_greater_indices(pair: (Self, Self), yes: u32, no: Self::Indices) -> Self::Indices;
     /// f of each index.
     fn from_indices(indices: &Self::Indices, f: impl Fn(u32) -> f64) -> Self;

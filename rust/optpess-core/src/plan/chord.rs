@@ -2,7 +2,7 @@
 //!
 //! Plotting every policy as a point (cost, reward), the best reward for a limit is the upper concave
 //! envelope of the deterministic ones. The method keeps one policy within the limit and one above it,
-//! takes the slope of the chord between them as the multiplier l, and asks for the best policy of
+//! takes the slope of the chord between them as the multiplier l, and finds the best policy for
 //! g_r - l g_c. If that policy does not rise above the chord, the chord is an edge of the envelope and
 //! the answer is the mixture of its two ends that meets the limit exactly; otherwise the new policy
 //! replaces the end on its side. Every new policy is a vertex of the envelope strictly between the

@@ -18,7 +18,7 @@ use crate::table::zeros;
 /// cache, and one replicate alone already fills vectors.
 const MAX_BATCH_ENTRIES: usize = 512;
 
-/// One learner (`V` is f64) or eight ([`Lanes`]). The last axis of every table is the replicate.
+/// One learner (`V` is f64) or eight ([`crate::fast::lanes::Lanes`]). The last axis of every table is the replicate.
 #[derive(Debug, Clone)]
 pub(crate) struct BatchLearners<V: Lane> {
     shape: Shape,
