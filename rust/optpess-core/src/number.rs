@@ -1,4 +1,4 @@
-//! The trait of numbers that formulas are written for: one f64, or a lane of them treated alike.
+//! The trait of numbers that formulas are written for: one f64, or several side by side.
 
 /// One number, or several side by side to which the same operations are applied. A formula written for `Number` has the
 /// same bits for one replicate and for each of several.

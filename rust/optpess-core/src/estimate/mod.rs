@@ -1,4 +1,4 @@
-//! Counts and plain averages of what was observed. Refuses bonuses, clipping and confidence.
+//! Counts and plain averages of observations. No bonus is added and nothing is clipped here.
 
 mod counts;
 mod empirical;
