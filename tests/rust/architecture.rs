@@ -127,6 +127,63 @@ fn the_learner_never_sees_the_truth() {
     assert_none(sources(CRATES[0], "rs").iter().flat_map(truth_seen));
 }
 
+/// Modules of the theory: they use neither the engines nor the choice of the instruction set.
+const WITHOUT_SPEED: [&str; 5] = ["confidence", "certify", "plan", "learn", "record"];
+
+/// Names that a file must not contain, comments left out.
+fn names_found(source: &Source, forbidden: &[&str]) -> Vec<String> {
+    let text = without_comments(without_tests(&source.text));
+    let found = forbidden.iter().filter(|name| text.contains(*name));
+    found
+        .map(|name| format!("{} contains {name}", source.path.display()))
+        .collect()
+}
+
+#[test]
+fn the_theory_names_no_engine() {
+    let core = sources(CRATES[0], "rs");
+    let theory = core
+        .iter()
+        .filter(|source| WITHOUT_SPEED.contains(&&*source.room()));
+    assert!(theory.clone().count() > 30, "the checker sees nothing");
+    assert_none(theory.flat_map(|source| names_found(source, &["crate::fast"])));
+    let plan = core.iter().filter(|source| source.room() == "plan");
+    assert_none(plan.flat_map(|source| names_found(source, &["Estimates", "EmpiricalKernel"])));
+}
+
+/// Every square root of a logarithm is a radius, and radii belong to `confidence`.
+#[test]
+fn roots_and_logarithms_are_in_confidence() {
+    let elsewhere = ["model/noise.rs", "plan/mirror_ascent.rs"]; // a standard deviation, a log-probability
+    let allowed = |source: &Source| {
+        source.room() == "confidence" || elsewhere.iter().any(|end| source.path.ends_with(end))
+    };
+    let core = sources(CRATES[0], "rs");
+    let others = core.iter().filter(|source| !allowed(source));
+    assert_none(others.flat_map(|source| names_found(source, &[".ln()", ".sqrt()"])));
+}
+
+/// An algorithm is one page in the order of its box, with no word of speed, comments included.
+#[test]
+fn an_algorithm_is_one_page_without_a_word_of_speed() {
+    const WORDS: [&str; 8] = [
+        "board", "pack", "lane", "lazy", "version", "watch", "cache", "fast",
+    ];
+    let core = sources(CRATES[0], "rs");
+    let pages: Vec<&Source> = core
+        .iter()
+        .filter(|source| source.path.to_str().unwrap().starts_with("learn/optpess_"))
+        .collect();
+    assert_eq!(pages.len(), 2);
+    for page in pages {
+        let (path, text) = (page.path.display(), page.text.to_lowercase());
+        assert!(text.lines().count() <= 200, "{path} is longer than a page");
+        for word in WORDS {
+            assert!(!text.contains(word), "{path} contains {word}");
+        }
+    }
+}
+
 #[test]
 fn long_files_are_printed() {
     for folder in CRATES.iter().chain(&["tests/rust", "benches/rust"]) {
@@ -193,6 +250,9 @@ fn the_checkers_find_what_they_are_for() {
     let text = "fn new(model: &ConstrainedMdp) {}";
     assert_eq!(truth_seen(&Source::new("learn/a.rs", text)).len(), 1);
     assert!(truth_seen(&Source::new("run/a.rs", text)).is_empty());
+
+    let engine = Source::new("learn/a.rs", "use crate::fast::Engine; // .sqrt()");
+    assert_eq!(names_found(&engine, &["crate::fast", ".sqrt()"]).len(), 1);
 
     assert_eq!(
         too_long(&Source::new("a.rs", &"x\n".repeat(MAX_LINES + 1))).len(),

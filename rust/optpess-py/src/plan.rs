@@ -248,7 +248,7 @@ fn kernels_in(
 /// Args:
 ///     signal: ``[H, S, A]``, any finite numbers.
 ///     transitions: ``[H, S, A, S]``, the middle of each box; rows need not sum to one. The last step of
-///         this and of the radii is not looked at.
+///         this and of the radii is not read.
 ///     radius: ``[H, S, A, S]``, not negative. A box without a distribution is refused.
 ///
 /// Example:
