@@ -80,9 +80,25 @@ impl Job for AllDistributions<'_> {
 
 /// A randomised Markov policy pi_h(a|s).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "(Shape, Vec<f64>)", try_from = "(Shape, Vec<f64>)")]
 pub struct MarkovPolicy {
     shape: Shape,
     data: Vec<f64>, // [H, S, A]
+}
+
+impl From<MarkovPolicy> for (Shape, Vec<f64>) {
+    fn from(policy: MarkovPolicy) -> Self {
+        (policy.shape, policy.data)
+    }
+}
+
+/// A stored policy is checked as a given one is.
+impl TryFrom<(Shape, Vec<f64>)> for MarkovPolicy {
+    type Error = Error;
+
+    fn try_from((shape, data): (Shape, Vec<f64>)) -> Result<Self> {
+        Self::new("a stored policy", shape, data)
+    }
 }
 
 impl MarkovPolicy {

@@ -11,10 +11,26 @@ pub const MAX_TRIPLES: usize = 1 << 31;
 
 /// Horizon H, number of states |S| and number of actions |A| of an episodic problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "[usize; 3]", try_from = "[usize; 3]")]
 pub struct Shape {
     horizon: usize,
     num_states: usize,
     num_actions: usize,
+}
+
+impl From<Shape> for [usize; 3] {
+    fn from(shape: Shape) -> Self {
+        shape.sizes()
+    }
+}
+
+/// A stored shape is checked as a given one is.
+impl TryFrom<[usize; 3]> for Shape {
+    type Error = Error;
+
+    fn try_from([horizon, num_states, num_actions]: [usize; 3]) -> Result<Self> {
+        Self::new(horizon, num_states, num_actions)
+    }
 }
 
 impl Shape {

@@ -6,9 +6,25 @@ use crate::error::{ArrayIndex, Error, Interval, Result};
 
 /// (tau, c0) with 0 <= c0 < tau. All formulas take the two numbers in this form.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "(f64, f64)", try_from = "(f64, f64)")]
 pub struct SafetyMargin {
     cost_limit: f64,
     safe_cost: f64,
+}
+
+impl From<SafetyMargin> for (f64, f64) {
+    fn from(margin: SafetyMargin) -> Self {
+        (margin.cost_limit, margin.safe_cost)
+    }
+}
+
+/// A stored margin is checked as a given one is.
+impl TryFrom<(f64, f64)> for SafetyMargin {
+    type Error = Error;
+
+    fn try_from((cost_limit, safe_cost): (f64, f64)) -> Result<Self> {
+        Self::new(cost_limit, safe_cost)
+    }
 }
 
 impl SafetyMargin {

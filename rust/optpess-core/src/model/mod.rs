@@ -22,7 +22,17 @@ use crate::table::{Signal, StepSignal, zeros};
 
 /// mu, the distribution of the first state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Vec<f64>")]
 pub struct InitialDistribution(Vec<f64>);
+
+/// A stored distribution is checked as a given one is.
+impl TryFrom<Vec<f64>> for InitialDistribution {
+    type Error = Error;
+
+    fn try_from(data: Vec<f64>) -> Result<Self> {
+        Self::new(data.len(), data)
+    }
+}
 
 impl InitialDistribution {
     /// A distribution over states from its probabilities `[S]`.

@@ -13,6 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::certify::within;
 use crate::error::{Error, Result};
 use crate::plan::problem::{Objective, Oracle, Point, Vertex};
 use crate::policy::MarkovPolicy;
@@ -224,7 +225,7 @@ impl<P: Point> ChordSearch<P> {
             let Chord { below, above, .. } = &mut self.chord;
             oracle.extreme(Objective::MostReward, above);
             inductions += 1;
-            if above.cost() <= limit {
+            if within(above.cost(), limit) {
                 std::mem::swap(below, above);
                 self.inductions += inductions as u64;
                 return Ok(self.chord.solution(limit, 0.0, inductions));
@@ -244,16 +245,16 @@ impl<P: Point> ChordSearch<P> {
         let slope = self.chord.slope();
         let Chord { below, above, .. } = &mut self.chord;
         oracle.relocate(slope, [&mut *below, &mut *above]);
-        below.cost() <= limit && limit < above.cost()
+        within(below.cost(), limit) && limit < above.cost()
     }
 
     fn check_feasible<O: Oracle<Point = P>>(&mut self, oracle: &mut O, limit: f64) -> Result<()> {
         let below = &mut self.chord.below;
-        if below.cost() <= limit {
+        if within(below.cost(), limit) {
             return Ok(());
         }
         let (least_cost, rounding) = least_cost_with(oracle, limit, below);
-        if least_cost <= limit + rounding {
+        if within(least_cost, limit + rounding) {
             Ok(())
         } else {
             Err(Error::Infeasible { least_cost, limit })
@@ -296,7 +297,7 @@ impl<P: Point> ChordSearch<P> {
             }
             // If rounding has put the least cost above the limit, a point that costs less than that end
             // belongs on its side too; on the other side it would reverse the chord.
-            let end = if self.trial.cost() <= limit.max(below.cost()) {
+            let end = if within(self.trial.cost(), limit.max(below.cost())) {
                 below
             } else {
                 above
