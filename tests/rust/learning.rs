@@ -13,7 +13,7 @@ use optpess_core::model::{
     UnitSignal,
 };
 use optpess_core::policy::MarkovPolicy;
-use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, simulate};
+use optpess_core::run::{Check, Control, EngineChoice, Outcome, Simulation, simulate};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 use optpess_core::trajectory::Trajectory;
@@ -244,4 +244,59 @@ fn fifty_episodes_of_each_algorithm_are_pinned() {
             "{last:.12}"
         );
     });
+}
+
+/// The plain sum of lambda loses more than the compensated one it is compared with; that is rounding, not a failure. It
+/// shows where lambda has been large and is small again: here it rises to 4 * 10^6 and is back at 0 after 10^6
+/// episodes.
+#[test]
+fn the_audit_allows_for_the_rounding_of_the_multiplier() {
+    let shape = Shape::new(20, 1, 1).unwrap();
+    let zeros = |name| {
+        UnitSignal::new(
+            name,
+            &[],
+            Signal::stationary(name, shape, vec![0.0]).unwrap(),
+        )
+    };
+    let initial = InitialDistribution::new(1, vec![1.0]).unwrap();
+    let kernel = Kernel::dense(1, 1, Slices::Stationary, vec![1.0]).unwrap();
+    let model = ConstrainedMdp::new(
+        TransitionKernel::new(Arc::new(kernel)).unwrap(),
+        zeros("rewards").unwrap(),
+        vec![zeros("costs").unwrap()],
+        vec![19.0],
+        initial.clone(),
+        ObservationNoise::Deterministic,
+    );
+    let margin = SafetyMargin::new(19.0, 0.0).unwrap();
+    let terms = LearningTerms::new(1_000_000, 0.05, ConfidenceRule::Theorem).unwrap();
+    let learner = OptPessPrimalDual::new(shape, initial, margin, terms).unwrap();
+    let asked = Simulation {
+        trace: false,
+        audit: true,
+        ..simulation(1_000_000, vec![0])
+    };
+    let control = Control::default();
+    let outcomes = simulate(&model.unwrap(), &learner.into(), 0.0, &asked, &control).unwrap();
+    let finding = outcomes[0].audit.as_ref().unwrap().of(Check::Telescoping);
+    assert_eq!(
+        (finding.made, finding.failed),
+        (1_000_000, 0),
+        "{finding:?}"
+    );
+}
+
+#[test]
+fn a_model_that_starts_elsewhere_is_refused() {
+    let (_, model) = pair();
+    let (shape, initial) = (
+        model.shape(),
+        InitialDistribution::new(2, vec![0.4, 0.6]).unwrap(),
+    );
+    let learner = OptPessPrimalDual::new(shape, initial, margin(), terms(100, None)).unwrap();
+    let asked = simulation(100, vec![0]);
+    let refused = simulate(&model, &learner.into(), 0.0, &asked, &Control::default()).unwrap_err();
+    let expected = "the model's initial distribution (the learner has another)[0] is 0.5;";
+    assert!(refused.to_string().starts_with(expected), "{refused}");
 }

@@ -77,6 +77,8 @@ pub(crate) struct Auditor<'m> {
     tightening: Option<(u64, f64)>,
     sum_of_tightenings: CompensatedSum,
     telescoped: CompensatedSum,
+    /// What rounding may have done to lambda since the audit began: its updates are plain sums.
+    multiplier_rounding: f64,
     /// Whether Algorithm 2 has been played: only its multiplier telescopes.
     telescopes: bool,
     audit: Audit,
@@ -110,6 +112,7 @@ impl<'m> Auditor<'m> {
             tightening,
             sum_of_tightenings,
             telescoped: CompensatedSum::default(),
+            multiplier_rounding: 0.0,
             telescopes: false,
             audit: Audit {
                 findings: [Finding::default(); Check::COUNT],
@@ -198,7 +201,11 @@ impl<'m> Auditor<'m> {
             let bound = multiplier_bound(k, shape, &margin, &schedule, tightening);
             self.note_at_most(Check::MultiplierBound, learner.multiplier(), bound);
         }
-        self.telescoped.add(cost + epsilon - margin.cost_limit());
+        let limit = margin.cost_limit();
+        self.telescoped.add(cost + epsilon - limit);
+        // Line 7 adds three numbers to lambda; each addition loses at most half a unit in the last place.
+        let size = learner.multiplier() + cost + epsilon + limit;
+        self.multiplier_rounding += 1.5 * f64::EPSILON * size;
     }
 }
 
@@ -233,7 +240,7 @@ impl Observer for Auditor<'_> {
             self.check_row(learner, step, pair);
         }
         if self.telescopes {
-            let telescoped = self.telescoped.value();
+            let telescoped = self.telescoped.value() - self.multiplier_rounding;
             self.note_at_most(Check::Telescoping, telescoped, learner.multiplier());
         }
     }

@@ -9,7 +9,8 @@ use crate::fast::batch::{BatchLearners, fits_batch, run_batch};
 use crate::fast::lanes::{LANES, Lanes};
 use crate::fast::{BatchStreams, EngineChoice, Lane, check_choice};
 use crate::learn::{AnyLearner, Learner, OptPessPrimalDual};
-use crate::model::ConstrainedMdp;
+use crate::model::{ConstrainedMdp, InitialDistribution};
+use crate::policy::SUM_TOLERANCE;
 use crate::record::{Recorder, ReplicateRecord, record_points};
 use crate::run::audit::{Audit, Auditor};
 use crate::run::episode_loop::{Replicate, Trace};
@@ -268,7 +269,22 @@ pub(crate) fn check_model(model: &ConstrainedMdp, learner: &dyn Learner) -> Resu
         model.limits()[0],
         limit,
         limit,
-    )
+    )?;
+    let initial = [model.initial(), learner.experience().initial()].map(InitialDistribution::data);
+    for (state, (&found, &expected)) in initial[0].iter().zip(initial[1]).enumerate() {
+        let allowed = Interval::closed(expected - SUM_TOLERANCE, expected + SUM_TOLERANCE);
+        if !allowed.contains(found) {
+            return Err(Error::OutOfRange {
+                place: ArrayIndex::new(
+                    "the model's initial distribution (the learner has another)",
+                    &[state],
+                ),
+                found,
+                allowed,
+            });
+        }
+    }
+    Ok(())
 }
 
 fn scalar(name: &'static str, found: f64, low: f64, high: f64) -> Result<()> {
