@@ -101,6 +101,10 @@ class Problem:
         units: FloatArray = np.maximum(largest, np.abs(limits))
         return units
 
+    def cost_magnitudes(self, policy: FloatArray) -> FloatArray:
+        """V(abs(c)) of a policy for each cost, ``[M]``: what rounding of its costs is relative to."""
+        return np.array([self._value(policy, np.abs(cost)) for cost in self.costs])
+
     def evaluated(self, policy: FloatArray) -> tuple[float, FloatArray]:
         """Value and costs of a policy."""
         costs = [self._value(policy, cost) for cost in self.costs]

@@ -181,10 +181,15 @@ def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None)
         program.forget()
     if plan is None:
         raise _infeasible(problem, limits)
-    if (-plan.certificate.slack > _COST_TOLERANCE * problem.cost_units(limits)).any():
-        raise CertificateError(
-            f"the linear program's policy costs {plan.costs} against the limits {limits}"
-        )
+    magnitudes = np.maximum(problem.cost_magnitudes(plan.policy), np.abs(limits))
+    if (-plan.certificate.slack > _COST_TOLERANCE * magnitudes).any():
+        message = f"the linear program's policy costs {plan.costs} against the limits {limits}"
+        if (problem.cost_units(limits) > magnitudes / _COST_TOLERANCE).any():
+            message += (
+                "; the costs of single steps reach so far above the limits that the solver cannot tell"
+                ' small ones apart: engine="parametric" can, for one limit'
+            )
+        raise CertificateError(message)
     return plan  # the least attainable cost equals the limit up to rounding
 
 

@@ -186,3 +186,14 @@ def test_signals_of_different_shapes_are_refused():
     model = zoo.pair()
     with pytest.raises(op.InvalidInputError, match="shape"):
         op.solve_signals(model.rewards, model.costs[:, :1], model.transitions, model.initial, 0.6)
+
+
+def test_costs_too_far_apart_for_the_linear_program_are_refused_not_exceeded():
+    # HiGHS drops entries below 1e-9 of the largest; a plan of cost 1.697 was returned at limit 1.
+    reward = np.array([[[0.0, 0.423, 4.14]]])
+    costs = np.array([[[[0.05, 1.697, 1e11]]]])
+    stay = np.ones((1, 3, 1))
+    exact = op.solve_signals(reward, costs, stay, [1.0], [1.0], engine="parametric")
+    assert exact.costs[0] <= 1.0
+    with pytest.raises(op.CertificateError, match='engine="parametric" can'):
+        op.solve_signals(reward, costs, stay, [1.0], [1.0], engine="highs")
