@@ -22,7 +22,7 @@ The names below are the public interface; everything else may change. They fall 
 """
 
 import inspect
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 from optpess import zoo
 from optpess._core import (
@@ -160,7 +160,17 @@ __all__ = [
     "zoo",
 ]
 
-__version__ = version("optpess")
+__version__: str
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> str:
+        """The version, read when asked for: importlib.metadata would take a fifth of the import."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("optpess")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -169,7 +179,7 @@ def __dir__() -> list[str]:
 
 def _show_public_place() -> None:
     """Makes classes and functions name this package as their module, also in tracebacks and pickles."""
-    for thing in [globals()[name] for name in __all__]:
+    for thing in [globals()[name] for name in __all__ if name != "__version__"]:
         if inspect.isclass(thing) and (fields := inspect.get_annotations(thing, eval_str=True)):
             thing.__annotations__ = fields  # as text, they could not be found in this module
         if (inspect.isclass(thing) or inspect.isroutine(thing)) and thing.__module__ != __name__:
