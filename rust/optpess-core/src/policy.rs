@@ -261,6 +261,14 @@ impl<'a> ActionTable<'a> {
     pub fn at(&self, step: usize, state: usize) -> usize {
         self.data[step * self.stride + state] as usize
     }
+
+    /// The actions of a problem of this shape, `[H, S]`, without the gaps between steps.
+    #[must_use]
+    pub fn to_vec(&self, shape: Shape) -> Vec<u32> {
+        let steps = self.data.chunks(self.stride).take(shape.horizon());
+        let actions = steps.flat_map(|step| &step[..shape.num_states()]);
+        actions.copied().collect()
+    }
 }
 
 /// What an episode plays.

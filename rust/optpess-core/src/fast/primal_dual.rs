@@ -69,12 +69,7 @@ impl PrimalDualEngine {
 
     pub(crate) fn into_learner(mut self) -> OptPessPrimalDual {
         if self.planned_before {
-            let [steps, states, _] = self.learner.shape().sizes();
-            let actions = self.planner.actions();
-            let places = (0..steps).flat_map(|step| (0..states).map(move |state| (step, state)));
-            let actions: Vec<u32> = places
-                .map(|(step, state)| actions.at(step, state) as u32)
-                .collect();
+            let actions = self.planner.actions().to_vec(self.learner.shape());
             self.learner.set_actions(&actions);
         }
         self.learner

@@ -21,9 +21,9 @@ pub struct BiasedModel<C> {
     pub(super) experience: Experience,
     bonus: Bonus,
     /// None until its scale is known.
-    pub(super) reward: Option<OptimisticReward>,
-    pub(super) cost: C,
-    pub(super) evaluator: Evaluator,
+    reward: Option<OptimisticReward>,
+    cost: C,
+    evaluator: Evaluator,
 }
 
 /// Both signals on P-hat.
@@ -133,8 +133,7 @@ impl<C: BiasedCost> BiasedModel<C> {
 
 impl BiasedModel<PessimisticCost> {
     /// Certifies that the pessimistic cost of a policy on P-hat is at most the limit; if rounding put it above, mixes
-    /// in
-    /// `safe` until it is not.
+    /// in `safe` until it is not.
     pub(super) fn certify(
         &mut self,
         policy: &mut MarkovPolicy,

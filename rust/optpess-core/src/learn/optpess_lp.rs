@@ -167,7 +167,7 @@ impl Learner for OptPessLp {
         self.model.refresh(&mut ());
         let policy = self.policy().clone();
         let planned = self.last_source == PolicySource::PessimisticSet;
-        let reward = self.model.reward_of(&policy).filter(|_| planned);
+        let reward = planned.then(|| self.model.reward_of(&policy)).flatten();
         Figures::pessimistic(self.model.cost_of(&policy), reward)
     }
 

@@ -5,7 +5,7 @@ use crate::estimate::is_dense;
 use crate::evaluate::Evaluator;
 use crate::fast::FastJudge;
 use crate::model::{ConstrainedMdp, Kernel, Slices};
-use crate::policy::{ActionTable, Changes, MarkovPolicy, Played};
+use crate::policy::{Changes, MarkovPolicy, Played};
 use crate::record::TrueValues;
 use crate::shape::Shape;
 use crate::table::Signal;
@@ -70,7 +70,11 @@ impl<'m> PlainJudge<'m> {
     pub fn assess(&mut self, played: Played<'_>) -> Result<TrueValues> {
         let (policy, draws) = match played {
             Played::Policy(policy) => (policy.clone(), true),
-            Played::Actions(actions) => (policy_of(self.model.shape(), actions)?, false),
+            Played::Actions(actions) => {
+                let shape = self.model.shape();
+                let actions = actions.to_vec(shape);
+                (MarkovPolicy::deterministic(shape, &actions)?, false)
+            }
         };
         if let Some((last, drew, values)) = &self.last
             && *drew == draws
@@ -92,15 +96,6 @@ impl<'m> PlainJudge<'m> {
         self.last = Some((policy, draws, values));
         Ok(values)
     }
-}
-
-fn policy_of(shape: Shape, actions: ActionTable<'_>) -> Result<MarkovPolicy> {
-    let [steps, states, _] = shape.sizes();
-    let places = (0..steps).flat_map(|step| (0..states).map(move |state| (step, state)));
-    let actions: Vec<u32> = places
-        .map(|(step, state)| actions.at(step, state) as u32)
-        .collect();
-    MarkovPolicy::deterministic(shape, &actions)
 }
 
 /// The possible successors of every pair, as lists.
