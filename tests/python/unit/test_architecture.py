@@ -14,8 +14,8 @@ RANKS = {
     "arrays": 0,
     "storage": 1,
     "model": 2,
-    "zoo": 3,
     "plan": 3,
+    "zoo": 4,  # safe policies are planned
     "learn": 4,
     "environments": 5,
     "run": 6,
@@ -100,7 +100,9 @@ def test_the_package_has_imports_to_check():
     [
         ("model", "from optpess.plan.solve import solve\n", ["line 1 imports plan"]),
         ("model", "from optpess import (\n    storage,\n    zoo,\n)\n", ["line 1 imports zoo"]),
-        ("zoo", "import optpess.plan\n", ["line 1 imports plan"]),
+        ("plan", "import optpess.zoo\n", ["line 1 imports zoo"]),
+        ("zoo", "import optpess.learn\n", ["line 1 imports learn"]),
+        ("zoo", "import optpess.plan\n", []),
         ("zoo", "import numpy as np\n\nimport optpess\n", ["line 3 imports __init__"]),
         ("run", "def f():\n    from optpess.plot import g\n", ["line 2 imports plot"]),
         ("run", "from optpess.plot import g  # lazy: plot\n", ["line 1 imports plot"]),
