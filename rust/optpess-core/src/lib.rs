@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`error`], [`shape`] | causes of refusal; sizes and index arithmetic |
 //! | [`number`], [`control`], `sums` | numbers that formulas are written for; stop flag; the order of additions |
+//! | [`random`] | seeded generators, and the coin of mixtures |
 //! | [`fast::isa`] | the choice of the instruction set |
 //! | [`table`], [`trajectory`] | storage of signals and values; one observed episode |
 //! | [`policy`] | pi_h(a\|s), and what an episode plays |
@@ -69,6 +70,7 @@ pub mod model;
 pub mod number;
 pub mod plan;
 pub mod policy;
+pub mod random;
 pub mod record;
 pub mod run;
 pub mod shape;

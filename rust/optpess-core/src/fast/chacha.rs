@@ -8,7 +8,8 @@ use rand::rngs::ChaCha8Rng;
 use crate::fast::isa::{Job, vectorised};
 use crate::fast::lane::Lane;
 use crate::fast::lanes::LANES;
-use crate::simulate::{Purpose, Uniforms, generator};
+use crate::random::{Purpose, generator};
+use crate::simulate::Uniforms;
 
 /// Words of 32 bits of a block, and of the key.
 const WORDS: usize = 16;

@@ -8,7 +8,7 @@ use crate::learn::peers::{
     AlwaysBaseline, Cucrl, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp, OptPrimalDualCmdp,
     UnconstrainedOptimistic,
 };
-use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
+use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, Mixture};
 use crate::learn::{OptPessLp, OptPessPrimalDual};
 use crate::policy::MarkovPolicy;
 use crate::trajectory::Trajectory;
@@ -90,6 +90,18 @@ impl Learner for AnyLearner {
 
     fn figures(&mut self) -> Figures {
         self.get_mut().figures()
+    }
+
+    fn mixture(&self) -> Option<&Mixture> {
+        self.get().mixture()
+    }
+
+    fn set_coin(&mut self, seed: u64, replicate: u64) {
+        self.get_mut().set_coin(seed, replicate);
+    }
+
+    fn cost_limits(&self) -> Vec<f64> {
+        self.get().cost_limits()
     }
 
     fn guarantee(&self) -> Option<Guarantee> {

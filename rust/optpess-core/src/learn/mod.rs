@@ -7,6 +7,7 @@ mod any;
 mod baseline;
 mod biased_model;
 mod experience;
+mod mixture;
 mod optpess_lp;
 mod optpess_primal_dual;
 pub mod peers;
@@ -18,6 +19,7 @@ pub use baseline::{BaselineCost, SafeBaseline};
 pub(crate) use biased_model::SignalListener;
 pub use biased_model::{BiasedCost, BiasedModel};
 pub use experience::Experience;
+pub use mixture::{Member, MemberPolicy, Mixture};
 pub use optpess_lp::OptPessLp;
 pub use optpess_primal_dual::OptPessPrimalDual;
 pub(crate) use optpess_primal_dual::dual_update;
@@ -59,6 +61,12 @@ pub enum PolicySource {
     MirrorAscent,
     /// The best policy whose pessimistic cost is within the limit on transitions that were given.
     KnownTransitions,
+    /// A member of a mixture: the best policy for optimistic rewards and costs over plausible kernels.
+    Explorer,
+    /// A member of a mixture: the best policy when costs are those of its certificate.
+    Cautious,
+    /// A member of a mixture: the best policy for the estimates as they are.
+    Bold,
 }
 
 impl PolicySource {
@@ -176,6 +184,16 @@ pub trait Learner: Send + Sync {
     fn signals(&mut self) -> BiasedSignals<'_>;
     /// The learner's claims about the policy it deployed last; evaluated by this call.
     fn figures(&mut self) -> Figures;
+    /// The mixture that was deployed last; None for learners that deploy one policy.
+    fn mixture(&self) -> Option<&Mixture> {
+        None
+    }
+    /// Makes the coin that of a replicate of a run; learners without a coin do nothing.
+    fn set_coin(&mut self, _seed: u64, _replicate: u64) {}
+    /// tau of every constraint.
+    fn cost_limits(&self) -> Vec<f64> {
+        vec![self.cost_limit()]
+    }
     /// The guarantee of this learner; None if there is none.
     fn guarantee(&self) -> Option<Guarantee>;
     /// The logarithm in its radii: Z, or L of the algorithms that are compared with.

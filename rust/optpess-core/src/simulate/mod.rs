@@ -7,4 +7,3 @@ mod streams;
 pub(crate) use cumulative::cumulate;
 pub use environment::TabularEnvironment;
 pub use streams::{PlainUniforms, StreamSet, Streams, Uniforms};
-pub(crate) use streams::{Purpose, generator};

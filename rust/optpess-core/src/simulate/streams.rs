@@ -1,7 +1,9 @@
 //! Independent streams of random numbers, addressed by seed, replicate and purpose.
 
+use rand::RngExt;
 use rand::rngs::ChaCha8Rng;
-use rand::{RngExt, SeedableRng};
+
+use crate::random::{Purpose, generator};
 
 /// A stream of numbers uniform on [0, 1): those that `random::<f64>()` of its generator returns.
 pub trait Uniforms: From<ChaCha8Rng> {
@@ -54,30 +56,6 @@ pub struct StreamSet<U> {
 
 /// Plain streams.
 pub type Streams = StreamSet<PlainUniforms>;
-
-/// How many stream numbers each replicate owns.
-const PURPOSES: u64 = 4;
-
-/// The purpose of a stream; its number is part of the address.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Purpose {
-    States = 0,
-    Actions = 1,
-    Noise = 2,
-}
-
-/// A generator at the beginning of one of a replicate's streams. Streams are addressed directly: they depend
-/// on (seed, replicate) only, not on other replicates. ChaCha8 is portable and value-stable, and
-/// streams of one seed never overlap.
-pub(crate) fn generator(seed: u64, replicate: u64, purpose: Purpose) -> ChaCha8Rng {
-    let mut generator = ChaCha8Rng::seed_from_u64(seed);
-    generator.set_stream(
-        replicate
-            .wrapping_mul(PURPOSES)
-            .wrapping_add(purpose as u64),
-    );
-    generator
-}
 
 impl<U: Uniforms> StreamSet<U> {
     /// The streams of a replicate.

@@ -15,15 +15,26 @@ use crate::table::zeros;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KernelBox {
     shape: Shape,
-    lower: Vec<f64>,           // [H - 1, S, A, S]
-    width: Vec<f64>,           // [H - 1, S, A, S], upper end - lower end
-    unassigned_mass: Vec<f64>, // [H - 1, S, A]
+    /// Between the rows of two steps: |S| |A|, or 0 if all steps share their rows.
+    stride: usize,
+    lower: Vec<f64>,           // [H - 1 or 1, S, A, S]
+    width: Vec<f64>,           // [H - 1 or 1, S, A, S], upper end - lower end
+    unassigned_mass: Vec<f64>, // [H - 1 or 1, S, A]
 }
 
 impl KernelBox {
     /// The set of all kernels.
     pub fn everything(shape: Shape) -> Result<Self> {
-        let rows = (shape.horizon() - 1) * shape.pairs();
+        Self::all_rows(shape, shape.horizon() - 1, shape.pairs())
+    }
+
+    /// The set of all kernels, with one box for a pair at every step.
+    pub fn pooled(shape: Shape) -> Result<Self> {
+        Self::all_rows(shape, 1, 0)
+    }
+
+    fn all_rows(shape: Shape, slices: usize, stride: usize) -> Result<Self> {
+        let rows = slices * shape.pairs();
         let Some(entries) = rows.checked_mul(shape.num_states()) else {
             return Err(Error::TooLarge {
                 what: "a set of kernels [H, S, A, S]",
@@ -37,6 +48,7 @@ impl KernelBox {
         unassigned_mass.fill(1.0);
         Ok(Self {
             shape,
+            stride,
             lower: zeros("a set of kernels [H, S, A, S]", entries)?,
             width,
             unassigned_mass,
@@ -92,7 +104,7 @@ impl KernelBox {
         centre: &[f64],
         radius: impl Fn(usize, f64) -> f64,
     ) {
-        let (row, states) = (step * self.shape.pairs() + pair, self.shape.num_states());
+        let (row, states) = (step * self.stride + pair, self.shape.num_states());
         let lower = &mut self.lower[row * states..][..states];
         let width = &mut self.width[row * states..][..states];
         let mut unassigned = 1.0;
@@ -102,6 +114,20 @@ impl KernelBox {
             *least = (probability - radius).max(0.0);
             *width = (probability + radius).min(1.0) - *least;
             unassigned -= *least;
+        }
+        self.unassigned_mass[row] = unassigned;
+    }
+
+    /// Replaces the box of a pair by these ends. The caller ensures that it holds a distribution.
+    pub fn set_ends(&mut self, step: usize, pair: usize, ends: impl Iterator<Item = [f64; 2]>) {
+        let (row, states) = (step * self.stride + pair, self.shape.num_states());
+        let lower = &mut self.lower[row * states..][..states];
+        let width = &mut self.width[row * states..][..states];
+        let mut unassigned = 1.0;
+        for ((least, width), [low, high]) in lower.iter_mut().zip(width).zip(ends) {
+            *least = low;
+            *width = high - low;
+            unassigned -= low;
         }
         self.unassigned_mass[row] = unassigned;
     }
@@ -150,8 +176,8 @@ impl RowSet for KernelBox {
 
     #[inline(always)]
     fn shared(&self, step: usize) -> &[f64] {
-        let entries = self.shape.pairs() * self.shape.num_states();
-        &self.lower[step * entries..][..entries]
+        let states = self.shape.num_states();
+        &self.lower[step * self.stride * states..][..self.shape.pairs() * states]
     }
 
     /// Formula: argmax of <p', v> over the box within the simplex, for `order` from the most valuable state
@@ -160,7 +186,7 @@ impl RowSet for KernelBox {
     /// Ortner and Auer 2010, Figure 2). Deviation: none.
     #[inline(always)]
     fn place(&self, step: usize, pair: usize, order: &[u32], mut give: impl FnMut(usize, f64)) {
-        let (row, states) = (step * self.shape.pairs() + pair, self.shape.num_states());
+        let (row, states) = (step * self.stride + pair, self.shape.num_states());
         let width = &self.width[row * states..][..states];
         let mut unassigned = self.unassigned_mass[row];
         for &state in order {

@@ -254,7 +254,10 @@ impl<A: Algorithm> Learner for Peer<A> {
             PolicySource::Baseline
             | PolicySource::BaselineEstimation
             | PolicySource::PessimisticSet
-            | PolicySource::KnownTransitions => (None, cost, None),
+            | PolicySource::KnownTransitions
+            | PolicySource::Explorer
+            | PolicySource::Cautious
+            | PolicySource::Bold => (None, cost, None),
         };
         Figures {
             optimistic_reward: reward,

@@ -1,0 +1,111 @@
+//! Random generators addressed by seed, replicate and purpose, and the coin of learners that mix policies.
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
+
+/// How many stream numbers each replicate owns.
+const PURPOSES: u64 = 4;
+
+/// The purpose of a stream; its number is part of the address.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Purpose {
+    States = 0,
+    Actions = 1,
+    Noise = 2,
+    Coin = 3,
+}
+
+/// A generator at the beginning of one of a replicate's streams. Streams are addressed directly: they depend
+/// on (seed, replicate) only, not on other replicates. ChaCha8 is portable and value-stable, and
+/// streams of one seed never overlap.
+pub(crate) fn generator(seed: u64, replicate: u64, purpose: Purpose) -> ChaCha8Rng {
+    let mut generator = ChaCha8Rng::seed_from_u64(seed);
+    generator.set_stream(
+        replicate
+            .wrapping_mul(PURPOSES)
+            .wrapping_add(purpose as u64),
+    );
+    generator
+}
+
+/// The coin that chooses a member of a mixture before an episode starts. It is stored with its learner, so that a
+/// restored learner tosses what the original would have tossed. The stored form is its address and the number of
+/// tosses.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(from = "Tosses", into = "Tosses")]
+pub struct Coin {
+    tosses: Tosses,
+    generator: ChaCha8Rng,
+}
+
+/// Where a coin's stream is, and how many numbers were drawn from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Tosses {
+    seed: u64,
+    replicate: u64,
+    count: u64,
+}
+
+/// A toss draws 64 bits, two words of the stream.
+const WORDS_A_TOSS: u128 = 2;
+
+impl From<Tosses> for Coin {
+    fn from(tosses: Tosses) -> Self {
+        let mut generator = generator(tosses.seed, tosses.replicate, Purpose::Coin);
+        generator.set_word_pos(WORDS_A_TOSS * u128::from(tosses.count));
+        Self { tosses, generator }
+    }
+}
+
+impl From<Coin> for Tosses {
+    fn from(coin: Coin) -> Self {
+        coin.tosses
+    }
+}
+
+impl Clone for Coin {
+    fn clone(&self) -> Self {
+        self.tosses.into()
+    }
+}
+
+impl Coin {
+    /// The coin of a replicate; a live learner is replicate 0 of its seed.
+    #[must_use]
+    pub fn new(seed: u64, replicate: u64) -> Self {
+        let count = 0;
+        Tosses {
+            seed,
+            replicate,
+            count,
+        }
+        .into()
+    }
+
+    /// A number uniform on [0, 1).
+    #[inline(always)]
+    pub fn toss(&mut self) -> f64 {
+        self.tosses.count += 1;
+        self.generator.random()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copied_coin_goes_on_as_the_original_would() {
+        let mut coin = Coin::new(3, 1);
+        for _ in 0..5 {
+            coin.toss();
+        }
+        let mut copy = coin.clone();
+        for _ in 0..40 {
+            assert_eq!(coin.toss().to_bits(), copy.toss().to_bits());
+        }
+        let mut other = Coin::new(3, 2);
+        assert_ne!(coin.toss().to_bits(), other.toss().to_bits());
+    }
+}
