@@ -19,6 +19,6 @@ pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
 pub use published::PeerRadii;
 pub(crate) use search::bisect_first;
-pub use sets::KernelBox;
+pub use sets::{BetaMixture, BoundedMean, DirichletSet, KernelBox, SubGaussianMixture};
 pub(crate) use signals::biased;
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

@@ -1,5 +1,16 @@
-//! Sets of plausible kernels.
+//! Confidence sets that hold for all numbers of observations at once, for means and for rows; sets of plausible kernels.
 
+mod beta_mixture;
+mod bounded_mean;
+mod dirichlet;
+mod gamma;
 mod kernel_box;
+mod sub_gaussian;
+#[cfg(test)]
+mod testing;
 
+pub use beta_mixture::BetaMixture;
+pub use bounded_mean::BoundedMean;
+pub use dirichlet::DirichletSet;
 pub use kernel_box::KernelBox;
+pub use sub_gaussian::SubGaussianMixture;
