@@ -8,6 +8,7 @@ use optpess_core::confidence::SafetyMargin;
 use optpess_core::error::{ArrayIndex, Error};
 use optpess_core::evaluate::Evaluator;
 use optpess_core::evaluate::{OccupancyMeasure, mix_policies};
+use optpess_core::knowledge::{Knowledge, Support};
 use optpess_core::model::{
     ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, TransitionKernel,
     UnitSignal,
@@ -28,6 +29,17 @@ fn shape() -> Shape {
 /// The name of an error's variant.
 fn name(error: &Error) -> &'static str {
     error.into()
+}
+
+/// A successor that the support leaves out.
+fn contradicted() -> Error {
+    let shape = Shape::new(2, 2, 1).unwrap();
+    let support = Support::new(shape, &[true, false, true, true]).unwrap();
+    let knowledge = Knowledge {
+        support: Some(support),
+        ..Knowledge::default()
+    };
+    knowledge.check_successor(0, 0, 1, 1).unwrap_err()
 }
 
 fn sparse(offsets: &[i64], successors: &[i64], probabilities: &[f64]) -> Error {
@@ -161,6 +173,12 @@ fn refusals() -> Vec<(Error, &'static str, &'static str)> {
             "transitions[0, 0] sums to 1.5, which is 5e-1 away from 1; it must sum to at most 1 \
              within 1e-9 (an array in single precision is best renormalised in double precision \
              first)",
+        ),
+        (
+            contradicted(),
+            "KnowledgeContradicted",
+            "support[0, 0, 0, 1] was declared impossible, but was observed; the guarantee rests on it: correct the \
+             knowledge and start again",
         ),
         (
             sparse(&[0, 1, 2], &[0, 2], &[1.0, 1.0]),

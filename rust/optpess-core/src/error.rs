@@ -194,6 +194,18 @@ pub enum Error {
         /// `1 within 1e-9`, or `at most 1 within 1e-9` for a sub-stochastic row.
         required: &'static str,
     },
+    /// An observation contradicts what was declared to be known.
+    #[error(
+        "{place} was declared {declared}, but {found}; the guarantee rests on it: correct the knowledge and start again"
+    )]
+    KnowledgeContradicted {
+        /// The entry of the declared table.
+        place: ArrayIndex,
+        /// What was declared.
+        declared: String,
+        /// What was observed.
+        found: String,
+    },
     /// A sparse row names a successor state that does not exist.
     #[error("{place} is {found}; a successor state must lie in [0, {num_states})")]
     SuccessorOutOfRange {

@@ -20,6 +20,7 @@
 //! | [`policy`] | pi_h(a\|s), and what an episode plays |
 //! | [`model`] | the constrained MDP: kernels, signals, limits, start, noise |
 //! | [`evaluate`] | exact values and occupancies of given policies |
+//! | [`knowledge`] | what a user declares to be known |
 //! | [`estimate`] | counts and plain averages |
 //! | [`confidence`] | constants and radii of the theory; biased signals; guarantees |
 //! | [`certify`] | re-evaluation of a policy against a limit |
@@ -65,6 +66,7 @@ pub mod error;
 pub mod estimate;
 pub mod evaluate;
 pub mod fast;
+pub mod knowledge;
 pub mod learn;
 pub mod model;
 pub mod number;

@@ -28,6 +28,7 @@ pub fn to_python(error: &Error) -> PyErr {
         | Error::NotFinite { .. }
         | Error::OutOfRange { .. }
         | Error::NotADistribution { .. }
+        | Error::KnowledgeContradicted { .. }
         | Error::SuccessorOutOfRange { .. }
         | Error::SuccessorsNotIncreasing { .. }
         | Error::MalformedOffsets { .. }

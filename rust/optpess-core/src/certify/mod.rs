@@ -1,5 +1,9 @@
 //! Certificates: the cost of a policy, re-evaluated by code that did not propose it, and compared with a limit.
 
+mod worst_case;
+
+pub use worst_case::{PolicyBounds, WorstCase};
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};

@@ -17,4 +17,18 @@ pub enum Guarantee {
         /// At least 1 - delta.
         probability: f64,
     },
+    /// In every episode the expected cost given the past, over the coin too, is at most the limit (docs/mixing.md). It
+    /// holds if what is listed was declared truthfully.
+    SafeMixtures {
+        /// At least 1 - delta.
+        probability: f64,
+        /// The problem is the same at every step.
+        stationary: bool,
+        /// Mean rewards are known.
+        rewards: bool,
+        /// Mean costs are known.
+        costs: bool,
+        /// The possible successors are known.
+        support: bool,
+    },
 }

@@ -19,6 +19,9 @@ pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;
 pub use published::PeerRadii;
 pub(crate) use search::bisect_first;
-pub use sets::{BetaMixture, BoundedMean, DirichletSet, KernelBox, SubGaussianMixture};
+pub use sets::{
+    BetaMixture, BoundedMean, ConfidenceSets, DirichletSet, Entry, EpisodeCost, KernelBox, Levels,
+    Observations, OptimisticSets, PlausibleRow, SubGaussianMixture,
+};
 pub(crate) use signals::biased;
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

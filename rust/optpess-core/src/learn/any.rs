@@ -9,7 +9,7 @@ use crate::learn::peers::{
     UnconstrainedOptimistic,
 };
 use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, Mixture};
-use crate::learn::{OptPessLp, OptPessPrimalDual};
+use crate::learn::{OptPessLp, OptPessMix, OptPessPrimalDual};
 use crate::policy::MarkovPolicy;
 use crate::trajectory::Trajectory;
 
@@ -49,6 +49,7 @@ macro_rules! any_learner {
 any_learner!(
     OptPessLp,
     OptPessPrimalDual,
+    OptPessMix,
     AlwaysBaseline,
     UnconstrainedOptimistic,
     OptCmdp,

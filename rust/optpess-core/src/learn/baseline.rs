@@ -205,3 +205,75 @@ impl CostEstimation {
         }
     }
 }
+
+/// pi0 with the limit of every constraint, and what is known of its costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitedBaseline {
+    policy: MarkovPolicy,
+    limits: Vec<f64>,
+    costs: Option<Vec<f64>>,
+}
+
+impl LimitedBaseline {
+    /// A policy whose cost is at most the safe cost of each margin; one margin a constraint.
+    pub fn new(policy: MarkovPolicy, margins: &[SafetyMargin]) -> Result<Self> {
+        check_number(margins.len())?;
+        for margin in margins {
+            margin.check_horizon(policy.shape().horizon())?;
+        }
+        Ok(Self {
+            policy,
+            limits: margins.iter().map(SafetyMargin::cost_limit).collect(),
+            costs: Some(margins.iter().map(SafetyMargin::safe_cost).collect()),
+        })
+    }
+
+    /// A policy that is strictly within every limit, by how much is not known.
+    pub fn estimated(policy: MarkovPolicy, limits: &[f64]) -> Result<Self> {
+        check_number(limits.len())?;
+        let allowed = Interval::open_closed(0.0, policy.shape().horizon() as f64);
+        for (constraint, &limit) in limits.iter().enumerate() {
+            if !allowed.contains(limit) {
+                return Err(Error::OutOfRange {
+                    place: ArrayIndex::new("cost_limit", &[constraint]),
+                    found: limit,
+                    allowed,
+                });
+            }
+        }
+        Ok(Self {
+            policy,
+            limits: limits.to_vec(),
+            costs: None,
+        })
+    }
+
+    /// pi0.
+    #[must_use]
+    pub fn policy(&self) -> &MarkovPolicy {
+        &self.policy
+    }
+
+    /// tau of every constraint.
+    #[must_use]
+    pub fn limits(&self) -> &[f64] {
+        &self.limits
+    }
+
+    /// c0 of every constraint, if given.
+    #[must_use]
+    pub fn costs(&self) -> Option<&[f64]> {
+        self.costs.as_deref()
+    }
+}
+
+fn check_number(constraints: usize) -> Result<()> {
+    if constraints > 0 {
+        return Ok(());
+    }
+    Err(Error::EmptyAxis {
+        array: "the margins of the baseline",
+        axis: 0,
+        found: vec![0],
+    })
+}

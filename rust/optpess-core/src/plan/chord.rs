@@ -234,7 +234,7 @@ impl<P: Point> ChordSearch<P> {
             inductions += 1;
             self.check_feasible(oracle, limit)?;
         }
-        let multiplier = self.search(oracle, limit, &mut inductions)?;
+        let (multiplier, _) = self.search(oracle, limit, &mut inductions)?;
         self.chord.warm = true;
         self.inductions += inductions as u64;
         Ok(self.chord.solution(limit, multiplier, inductions))
@@ -270,14 +270,15 @@ impl<P: Point> ChordSearch<P> {
         cost_rounding(oracle, limit, &mut self.chord.below)
     }
 
-    /// Moves the ends of the chord until no policy lies above it; returns its slope.
+    /// Moves the ends of the chord until no policy lies above it; returns its slope, and whether the lower end moved.
     fn search<O: Oracle<Point = P>>(
         &mut self,
         oracle: &mut O,
         limit: f64,
         inductions: &mut usize,
-    ) -> Result<f64> {
+    ) -> Result<(f64, bool)> {
         let noise = noise(oracle.shape());
+        let mut below_moved = false;
         while *inductions < MAX_INDUCTIONS {
             let multiplier = self.chord.slope();
             let most = oracle.maximise(multiplier, &mut self.trial);
@@ -288,16 +289,17 @@ impl<P: Point> ChordSearch<P> {
             let highest_end = height(below).max(height(above));
             let size_of_ends = size(below).max(size(above));
             if most - highest_end <= noise * size_of_ends {
-                return Ok(multiplier);
+                return Ok((multiplier, below_moved));
             }
             oracle.locate(&mut self.trial);
             let uncertain = noise * size(&self.trial).max(size_of_ends);
             if height(&self.trial) - highest_end <= uncertain {
-                return Ok(multiplier);
+                return Ok((multiplier, below_moved));
             }
             // If rounding has put the least cost above the limit, a point that costs less than that end
             // belongs on its side too; on the other side it would reverse the chord.
             let end = if within(self.trial.cost(), limit.max(below.cost())) {
+                below_moved = true;
                 below
             } else {
                 above
@@ -307,6 +309,63 @@ impl<P: Point> ChordSearch<P> {
         Err(Error::NumericalTrouble {
             solver: "parametric",
             status: format!("no end after {MAX_INDUCTIONS} inductions"),
+        })
+    }
+}
+
+/// The best mixture of two points of which one may be a partner from outside.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PartneredSolution {
+    /// Whether the lower end of the chord belongs to the answer; otherwise the partner takes its place.
+    pub below: bool,
+    /// Whether the upper end of the chord belongs to the answer.
+    pub above: bool,
+    /// V(g_r) of the mixture.
+    pub value: f64,
+}
+
+impl ChordSearch<Vertex> {
+    /// max V(g_r) subject to V(g_c) <= limit over mixtures of policies and a partner whose (cost, reward) are given, the
+    /// cost within the limit. The ends of the chord are left to be read.
+    ///
+    /// The chord method with the partner as its first lower end: as long as no policy within the limit lies above the
+    /// chord, its other end follows the tangent from the partner to the curve. So a weight of the partner is part of the
+    /// plan, and the plan exists even if no policy is within the limit.
+    pub fn solve_with_partner<O: Oracle<Point = Vertex>>(
+        &mut self,
+        oracle: &mut O,
+        limit: f64,
+        [cost, reward]: [f64; 2],
+    ) -> Result<PartneredSolution> {
+        let Chord { below, above, warm } = &mut self.chord;
+        *warm = false;
+        oracle.extreme(Objective::MostReward, above);
+        self.inductions += 1;
+        if within(above.cost(), limit) {
+            std::mem::swap(below, above);
+            let value = below.reward();
+            return Ok(PartneredSolution {
+                below: true,
+                above: false,
+                value,
+            });
+        }
+        (below.cost, below.reward) = (cost, reward);
+        if above.reward() <= reward {
+            return Ok(PartneredSolution {
+                below: false,
+                above: false,
+                value: reward,
+            });
+        }
+        let mut inductions = 0;
+        let (multiplier, moved) = self.search(oracle, limit, &mut inductions)?;
+        self.inductions += inductions as u64;
+        let found = self.chord.solution(limit, multiplier, inductions);
+        Ok(PartneredSolution {
+            below: moved,
+            above: found.weight_above > 0.0,
+            value: found.value,
         })
     }
 }

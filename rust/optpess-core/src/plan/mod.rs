@@ -12,7 +12,9 @@ mod induction;
 mod mirror_ascent;
 mod problem;
 
-pub use chord::{Chord, ChordSearch, ChordSolution, PLANNING_MARGIN, least_cost_and_rounding};
+pub use chord::{
+    Chord, ChordSearch, ChordSolution, PLANNING_MARGIN, PartneredSolution, least_cost_and_rounding,
+};
 pub use exact::{ExactPlan, extreme, problem_of, solve_exactly};
 pub use extended::{
     Extended, ExtendedOracle, ExtendedPlan, ExtendedVertex, ExtendedWork, extended_induction,

@@ -3,8 +3,11 @@
 mod beta_mixture;
 mod bounded_mean;
 mod dirichlet;
+mod episode_cost;
 mod gamma;
 mod kernel_box;
+mod optimism;
+mod plausible;
 mod sub_gaussian;
 #[cfg(test)]
 mod testing;
@@ -12,5 +15,8 @@ mod testing;
 pub use beta_mixture::BetaMixture;
 pub use bounded_mean::BoundedMean;
 pub use dirichlet::DirichletSet;
+pub use episode_cost::EpisodeCost;
 pub use kernel_box::KernelBox;
+pub use optimism::OptimisticSets;
+pub use plausible::{ConfidenceSets, Entry, Levels, Observations, PlausibleRow};
 pub use sub_gaussian::SubGaussianMixture;

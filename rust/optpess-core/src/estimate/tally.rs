@@ -1,0 +1,273 @@
+//! Counts of a problem with any number of costs, pooled over the steps if the problem is stationary; P-hat as lists.
+//!
+//! A *row* is a pair (s,a), or a triple (h,s,a) if steps are told apart.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::model::StepKernel;
+use crate::shape::Shape;
+use crate::table::{Signal, zeros};
+use crate::trajectory::Trajectory;
+
+/// N, N(s') and the sums of rewards and costs of every row. Stored as it is; P-hat is rebuilt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    shape: Shape,
+    /// Between the rows of two steps: |S| |A|, or 0 if all steps share their rows.
+    stride: usize,
+    num_costs: usize,
+    visits: Vec<u32>,                 // [rows]
+    reward_sums: Vec<f64>,            // [rows]
+    cost_sums: Vec<f64>,              // [rows, M]
+    successors: Vec<Vec<(u32, u32)>>, // [rows] lists of (state, count), ascending by state
+    draws: Vec<u32>,                  // [rows], the sum of each list: visits before the last step
+}
+
+impl Tally {
+    /// Nothing seen yet.
+    pub fn new(shape: Shape, pooled: bool, num_costs: usize) -> Result<Self> {
+        let rows = if pooled {
+            shape.pairs()
+        } else {
+            shape.triples()
+        };
+        Ok(Self {
+            shape,
+            stride: if pooled { 0 } else { shape.pairs() },
+            num_costs,
+            visits: zeros("visits", rows)?,
+            reward_sums: zeros("reward sums", rows)?,
+            cost_sums: zeros("cost sums", rows * num_costs)?,
+            successors: zeros("successors", rows)?,
+            draws: zeros("draws", rows)?,
+        })
+    }
+
+    /// H, |S|, |A|.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Whether all steps share their rows.
+    #[must_use]
+    pub fn is_pooled(&self) -> bool {
+        self.stride == 0
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn num_rows(&self) -> usize {
+        self.visits.len()
+    }
+
+    /// M.
+    #[must_use]
+    pub fn num_costs(&self) -> usize {
+        self.num_costs
+    }
+
+    /// The row of a pair at a step.
+    #[must_use]
+    #[inline(always)]
+    pub fn row(&self, step: usize, pair: usize) -> usize {
+        step * self.stride + pair
+    }
+
+    /// The first step that a row serves, and its pair.
+    #[must_use]
+    #[inline(always)]
+    pub fn place(&self, row: usize) -> (usize, usize) {
+        (row / self.shape.pairs(), row % self.shape.pairs())
+    }
+
+    /// Whether no state follows the row: it serves the last step alone.
+    #[must_use]
+    pub fn is_last(&self, row: usize) -> bool {
+        !self.is_pooled() && self.place(row).0 + 1 == self.shape.horizon()
+    }
+
+    /// N of a row.
+    #[must_use]
+    #[inline(always)]
+    pub fn visits(&self, row: usize) -> u32 {
+        self.visits[row]
+    }
+
+    /// How often a successor of the row was seen.
+    #[must_use]
+    #[inline(always)]
+    pub fn draws(&self, row: usize) -> u32 {
+        self.draws[row]
+    }
+
+    /// The sum of the rewards of a row.
+    #[must_use]
+    pub fn reward_sum(&self, row: usize) -> f64 {
+        self.reward_sums[row]
+    }
+
+    /// The sum of a cost of a row.
+    #[must_use]
+    pub fn cost_sum(&self, row: usize, constraint: usize) -> f64 {
+        self.cost_sums[row * self.num_costs + constraint]
+    }
+
+    /// The successors seen, with their counts, ascending by state.
+    #[must_use]
+    #[inline(always)]
+    pub fn successors(&self, row: usize) -> &[(u32, u32)] {
+        &self.successors[row]
+    }
+
+    /// Counts one episode with as many costs as the tally has. `visited` is called with every row, the reward and the
+    /// position of the step.
+    #[inline(always)]
+    pub fn count(
+        &mut self,
+        seen: &Trajectory,
+        mut visited: impl FnMut(usize, usize),
+    ) -> Result<()> {
+        let horizon = self.shape.horizon();
+        if seen.costs().len() != self.num_costs * horizon {
+            return Err(Error::ShapeMismatch {
+                array: "costs",
+                axes: "[M, H]",
+                expected: vec![self.num_costs, horizon],
+                found: vec![seen.costs().len() / horizon, horizon],
+            });
+        }
+        for step in 0..horizon {
+            let (state, action) = (seen.states()[step] as usize, seen.actions()[step] as usize);
+            let row = self.row(step, self.shape.pair(state, action));
+            self.visits[row] += 1;
+            self.reward_sums[row] += seen.rewards()[step];
+            for constraint in 0..self.num_costs {
+                let cost = seen.costs()[constraint * horizon + step];
+                self.cost_sums[row * self.num_costs + constraint] += cost;
+            }
+            if step + 1 < horizon {
+                self.draws[row] += 1;
+                count_in(&mut self.successors[row], seen.states()[step + 1]);
+            }
+            visited(row, step);
+        }
+        Ok(())
+    }
+
+    /// The averages of every row: a stationary signal if the tally is pooled.
+    pub fn signal(&self, name: &'static str, of_row: impl Fn(usize) -> f64) -> Result<Signal> {
+        let data = (0..self.num_rows()).map(of_row).collect();
+        Signal::labelled(name, &[], self.shape, self.stride, data)
+    }
+
+    /// r-hat of a row.
+    #[must_use]
+    pub fn mean_reward(&self, row: usize) -> f64 {
+        self.reward_sums[row] / f64::from(self.visits[row].max(1))
+    }
+
+    /// c-hat of a row.
+    #[must_use]
+    pub fn mean_cost(&self, row: usize, constraint: usize) -> f64 {
+        self.cost_sum(row, constraint) / f64::from(self.visits[row].max(1))
+    }
+}
+
+#[inline(always)]
+fn count_in(list: &mut Vec<(u32, u32)>, state: u32) {
+    match list.iter().position(|&(other, _)| other >= state) {
+        Some(place) if list[place].0 == state => list[place].1 += 1,
+        Some(place) => list.insert(place, (state, 1)),
+        None => list.push((state, 1)),
+    }
+}
+
+/// P-hat of a tally: the frequencies of the successors seen. A row without draws has no successor.
+#[derive(Debug, Clone, Default)]
+pub struct FrequencyKernel {
+    stride: usize,
+    offsets: Vec<u32>, // [rows + 1]
+    states: Vec<u32>,
+    probabilities: Vec<f64>,
+}
+
+impl FrequencyKernel {
+    /// Replaces the kernel by the frequencies of a tally.
+    pub fn refresh(&mut self, tally: &Tally) {
+        self.stride = tally.stride;
+        self.offsets.clear();
+        self.states.clear();
+        self.probabilities.clear();
+        self.offsets.push(0);
+        for row in 0..tally.num_rows() {
+            let draws = f64::from(tally.draws[row]);
+            for &(state, count) in &tally.successors[row] {
+                self.states.push(state);
+                self.probabilities.push(f64::from(count) / draws);
+            }
+            self.offsets.push(self.states.len() as u32);
+        }
+    }
+
+    #[inline(always)]
+    fn list(&self, step: usize, pair: usize) -> (&[u32], &[f64]) {
+        let row = step * self.stride + pair;
+        let range = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        (&self.states[range.clone()], &self.probabilities[range])
+    }
+}
+
+impl StepKernel for FrequencyKernel {
+    #[inline(always)]
+    fn expectation(&self, step: usize, pair: usize, values: &[f64]) -> f64 {
+        let (states, probabilities) = self.list(step, pair);
+        let pairs = states.iter().zip(probabilities);
+        pairs.fold(0.0, |sum, (&state, p)| sum + p * values[state as usize])
+    }
+
+    #[inline(always)]
+    fn propagate(&self, step: usize, pair: usize, mass: f64, next: &mut [f64]) {
+        let (states, probabilities) = self.list(step, pair);
+        for (&state, p) in states.iter().zip(probabilities) {
+            next[state as usize] += mass * p;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pooled_rows_add_the_steps_and_the_last_step_has_no_successor() {
+        let shape = Shape::new(3, 2, 1).unwrap();
+        let seen = Trajectory::checked(
+            shape,
+            vec![0, 0, 1],
+            vec![0; 3],
+            vec![1.0, 0.0, 1.0],
+            vec![0.5, 0.25, 1.0],
+        )
+        .unwrap();
+        let mut tally = Tally::new(shape, true, 1).unwrap();
+        let mut rows = Vec::new();
+        tally.count(&seen, |row, _| rows.push(row)).unwrap();
+        assert_eq!(rows, [0, 0, 1]);
+        assert_eq!((tally.visits(0), tally.draws(0), tally.draws(1)), (2, 2, 0));
+        assert_eq!(tally.successors(0), [(0, 1), (1, 1)]);
+        assert!((tally.mean_cost(0, 0) - 0.375).abs() < 1e-15);
+        let mut kernel = FrequencyKernel::default();
+        kernel.refresh(&tally);
+        assert!((kernel.expectation(1, 0, &[2.0, 4.0]) - 3.0).abs() < 1e-15);
+        assert!(kernel.expectation(0, 1, &[2.0, 4.0]).abs() < 1e-300);
+        let mut apart = Tally::new(shape, false, 1).unwrap();
+        apart.count(&seen, |_, _| {}).unwrap();
+        assert_eq!(
+            (apart.visits(0), apart.visits(2), apart.visits(5)),
+            (1, 1, 1)
+        );
+        assert!(apart.is_last(5) && !apart.is_last(3));
+    }
+}
