@@ -18,7 +18,7 @@ The names below are the public interface; everything else may change. They fall 
   follows is a ``Guarantee``: ``ZeroViolation`` or ``BoundedViolation``.
 - runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, and what they return: ``Run`` with
   ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``.
-- exceptions: ``OptPessError`` and its subclasses.
+- exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.
 """
 
 import inspect
@@ -40,6 +40,7 @@ from optpess._core import (
 from optpess.exceptions import (
     CertificateError,
     CheckpointError,
+    GuaranteeWarning,
     InfeasibleError,
     InvalidInputError,
     NoSafetyMarginError,
@@ -107,6 +108,7 @@ __all__ = [
     "Frontier",
     "Gaussian",
     "Guarantee",
+    "GuaranteeWarning",
     "InfeasibleError",
     "InvalidInputError",
     "Learner",

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import Any, NotRequired, Self, SupportsIndex, TypedDict, final, type_check_only
+from typing import Any, Literal, NotRequired, Self, SupportsIndex, TypedDict, final, type_check_only
 
 from typing_extensions import disjoint_base
 
@@ -438,7 +438,9 @@ class Learner:
     @property
     def log_factor(self) -> float: ...
     @property
-    def guarantee(self) -> tuple[str, float] | None: ...
+    def guarantee(
+        self,
+    ) -> tuple[Literal["zero"], float] | tuple[Literal["bounded"], float, int | None, int] | None: ...
     @property
     def promise(self) -> str | None: ...
 

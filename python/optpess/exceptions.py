@@ -1,10 +1,13 @@
-"""The exceptions of this package. The compiled core raises them too; it declares none of its own."""
+"""The exceptions and the warning of this package. The compiled core raises the exceptions too; it
+declares none of its own.
+"""
 
 from __future__ import annotations
 
 __all__ = [
     "CertificateError",
     "CheckpointError",
+    "GuaranteeWarning",
     "InfeasibleError",
     "InvalidInputError",
     "NoSafetyMarginError",
@@ -59,3 +62,7 @@ class ProtocolError(OptPessError, RuntimeError):
 
 class CheckpointError(OptPessError):
     """A stored run cannot be resumed."""
+
+
+class GuaranteeWarning(UserWarning):
+    """A guarantee says nothing about the run that is asked for, or does not hold in the true model."""

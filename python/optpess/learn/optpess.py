@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.exceptions import InvalidInputError, SolverError
+from optpess.exceptions import GuaranteeWarning, InvalidInputError, SolverError
 from optpess.learn.base import (
     Deployment,
     Learner,
@@ -17,7 +18,7 @@ from optpess.learn.base import (
     deployment_of,
     states_its_arguments,
 )
-from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem
+from optpess.learn.terms import BoundedViolation, ConfidenceRule, SafeBaseline, Theorem
 from optpess.plan._linear_program import OccupancyLP
 
 __all__ = ["OptPessLP", "OptPessPrimalDual"]
@@ -156,6 +157,9 @@ class OptPessPrimalDual(MarginLearner):
     Plays the best policy for optimistic reward - (lambda / eta) optimistic cost, and updates the
     multiplier lambda after each plan.
 
+    The theorem says nothing about runs of fewer than C'' episodes, and C'' is large: a
+    :class:`GuaranteeWarning` says so if K is below it. ``guarantee.tightening_horizon`` is C''.
+
     Args:
         shape: ...
         initial: ...
@@ -169,9 +173,25 @@ class OptPessPrimalDual(MarginLearner):
         >>> model = op.zoo.pair()
         >>> margin = op.SafetyMargin(cost_limit=0.6, safe_cost=0.135)
         >>> learner = op.OptPessPrimalDual(shape=model.shape, initial=model.initial, margin=margin,
-        ...                                num_episodes=1000)
+        ...                                num_episodes=100_000_000)
         >>> learner.guarantee
-        BoundedViolation(probability=0.95)
+        BoundedViolation(probability=0.95, tightening_horizon=3019570, num_episodes=100000000)
     """
 
     _algorithm = ("optpess-primaldual", "OptPess-PrimalDual")
+
+    def _warn_caller(self) -> None:
+        guarantee = self.guarantee
+        if not isinstance(guarantee, BoundedViolation):
+            return  # there is no guarantee to be wrong about
+        share, horizon = guarantee.episodes_over_horizon, guarantee.tightening_horizon
+        if share is not None and share >= 1:
+            return
+        number = "beyond 2^62" if share is None else f"{horizon:,} (K / C'' = {share:.2g})"
+        warnings.warn(
+            f"OptPess-PrimalDual guarantees nothing for K = {self.num_episodes:,} episodes: every "
+            f"episode before C'' may exceed the limit, and C'' is {number}; if a safe policy is known, "
+            "use OptPessMix, which keeps the limit from the first episode on",
+            GuaranteeWarning,
+            stacklevel=3,
+        )

@@ -71,9 +71,25 @@ class ZeroViolation:
 class BoundedViolation:
     """With this probability, the sum over episodes of (cost - limit) stays below a constant that does
     not depend on K, provided Assumptions 2.1 (noise) and 2.2 (some policy is that safe) hold.
+
+    The constant contains C'' (H - limit), the most that C'' episodes can add up to. So the theorem says
+    nothing about a run of fewer than C'' episodes: each of them may exceed the limit.
     """
 
     probability: float
+    """At least 1 - delta."""
+    tightening_horizon: int | None = None
+    """C'': until this episode the limit may be exceeded. None if it is beyond 2^62, and in records that
+    were saved without it."""
+    num_episodes: int | None = None
+    """K; None in records that were saved without it."""
+
+    @property
+    def episodes_over_horizon(self) -> float | None:
+        """K / C''. Below 1 the guarantee says nothing; None if one of the two numbers is None."""
+        if self.tightening_horizon is None or self.num_episodes is None:
+            return None
+        return self.num_episodes / self.tightening_horizon
 
 
 ConfidenceRule: TypeAlias = Theorem | Scaled

