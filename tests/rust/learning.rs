@@ -4,8 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use optpess_core::confidence::constants::tightening_horizon;
-use optpess_core::confidence::{ConfidenceRule, Guarantee, LearningTerms, SafetyMargin};
+use optpess_core::confidence::{
+    ConfidenceRule, CostRadius, Guarantee, LearningTerms, SafetyMargin,
+};
 use optpess_core::error::Error;
+use optpess_core::evaluate::evaluate;
+use optpess_core::learn::peers::AlwaysBaseline;
 use optpess_core::learn::{
     AnyLearner, Learner, OptPessLp, OptPessPrimalDual, PolicySource, SafeBaseline,
 };
@@ -14,7 +18,9 @@ use optpess_core::model::{
     UnitSignal,
 };
 use optpess_core::policy::MarkovPolicy;
-use optpess_core::run::{Check, Control, EngineChoice, Outcome, Simulation, simulate};
+use optpess_core::run::{
+    Check, Control, EngineChoice, Outcome, SafetyClaim, Simulation, Told, simulate,
+};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 use optpess_core::trajectory::Trajectory;
@@ -308,6 +314,64 @@ fn a_bounded_violation_says_from_which_episode_on_it_says_something() {
     }
     let zero = Guarantee::ZeroViolation { probability: 0.95 };
     assert_eq!(zero.episodes_over_horizon(), None);
+}
+
+/// Assumption 2.2 against the truth: a baseline above the limit was told to cost at most 0.135, or less than 0.6. The
+/// learner cannot know; the record must.
+#[test]
+fn a_baseline_that_is_not_as_safe_as_told_is_found() {
+    let (_, model) = pair();
+    let policy = MarkovPolicy::deterministic(model.shape(), &[1; 4]).unwrap();
+    let initial = || model.initial().clone();
+    let told = SafeBaseline::new(policy.clone(), margin()).unwrap();
+    let below = SafeBaseline::estimated(policy.clone(), 0.6, CostRadius::SubGaussian).unwrap();
+    let lp = |baseline| OptPessLp::new(initial(), baseline, terms(1000, None)).unwrap();
+    let always = AlwaysBaseline::new(initial(), told.clone(), 1000).unwrap();
+    let learners: [(AnyLearner, Told); 3] = [
+        (lp(told).into(), Told::BaselineAtMost(0.135)),
+        (lp(below).into(), Told::BaselineBelow(0.6)),
+        (always.into(), Told::BaselineAtMost(0.135)),
+    ];
+    let (cost, kernel) = (&model.costs()[0], model.kernel());
+    let value = evaluate(&policy, cost, kernel, model.initial()).unwrap();
+    for (learner, told) in learners {
+        assert!(matches!(
+            learner.guarantee(),
+            Some(Guarantee::ZeroViolation { .. })
+        ));
+        let claim = SafetyClaim::of(&model, &learner).unwrap().unwrap();
+        assert_eq!((claim.told(), claim.holds()), (told, false));
+        assert_eq!(claim.true_cost().to_bits(), value.to_bits());
+        let asked = Simulation {
+            trace: false,
+            audit: true,
+            ..simulation(1000, vec![0])
+        };
+        let outcome = simulate(&model, &learner, 0.0, &asked, &Control::default()).unwrap();
+        assert_eq!(outcome[0].record.violating_episodes, 1000);
+        let audit = outcome[0].audit.as_ref().unwrap();
+        let finding = audit.of(Check::SafetyAssumption);
+        assert_eq!((finding.made, finding.failed), (1, 1));
+        assert_eq!(finding.worst_excess.to_bits(), claim.excess().to_bits());
+    }
+}
+
+#[test]
+fn a_safe_cost_is_compared_with_the_least_there_is_where_no_policy_is_given() {
+    let (_, model) = pair();
+    let claim = |learner: AnyLearner| SafetyClaim::of(&model, &learner).unwrap();
+    let dual = claim(primal_dual(10, None).into()).unwrap();
+    assert!(dual.holds());
+    assert_eq!(dual.told(), Told::SomePolicyAtMost(0.135));
+    let (shape, initial) = (model.shape(), model.initial().clone());
+    let wrong = SafetyMargin::new(0.6, dual.true_cost() - 1e-6).unwrap();
+    let wrong = OptPessPrimalDual::new(shape, initial.clone(), wrong, terms(10, None)).unwrap();
+    assert!(!claim(wrong.into()).unwrap().holds());
+    // An estimated baseline that never leaves pi0 is told something all the same.
+    let policy = MarkovPolicy::deterministic(shape, &[0; 4]).unwrap();
+    let unknown = SafeBaseline::estimated(policy, 0.6, CostRadius::SubGaussian).unwrap();
+    let always = AlwaysBaseline::new(initial, unknown, 10).unwrap();
+    assert!(claim(always.into()).unwrap().holds());
 }
 
 #[test]

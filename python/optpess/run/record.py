@@ -109,13 +109,17 @@ class Run:
     optimal_value: float
     """V*, from the exact planner."""
     guarantee: Guarantee | None
-    """What the theorems guarantee for the learner; None if an argument is outside of them."""
+    """What the theorems guarantee for the learner; None if an argument is outside of them, or if the
+    model contradicts what the learner was told (``void_because``)."""
     parameters: dict[str, Any]
     """The arguments of the learner and of the run."""
     audits: tuple[dict[str, Finding], ...] | None = field(default=None, repr=False)
     """The findings of each replicate by the name of the check, if an audit was asked for."""
     traces: tuple[Trace, ...] | None = field(default=None, repr=False)
     """The trace of each replicate, if it was asked for. Not saved."""
+    void_because: str | None = None
+    """How the model contradicts what the learner was told of a safe policy (Assumption 2.2), so that no
+    guarantee holds; None if it does not."""
 
     def growth_exponent(self, decades: float = 1.0, of: str = "reward_regret") -> FloatArray:
         """The slope of log(curve) against log(episodes) over the last decades, ``[R]``; NaN if the
@@ -154,6 +158,7 @@ class Run:
         facts = {
             "optimal_value": self.optimal_value,
             "guarantee": _guarantee_out(self.guarantee),
+            "void_because": self.void_because,
             "parameters": self.parameters,
             "audits": None if self.audits is None else [_audit_out(audit) for audit in self.audits],
         }
@@ -169,9 +174,10 @@ class Run:
 
     def __repr__(self) -> str:
         algorithm = self.parameters.get("algorithm", "a learner")
+        void = "" if self.void_because is None else f", void_because={self.void_because!r}"
         return (
             f"Run({algorithm}, {len(self.replicates)} replicate(s) of {self.episodes[-1]} episodes, "
-            f"{int(self.violating_episodes.sum())} violating, guarantee={self.guarantee})"
+            f"{int(self.violating_episodes.sum())} violating, guarantee={self.guarantee}{void})"
         )
 
 
@@ -188,6 +194,7 @@ def load_run(path: str | PathLike[str]) -> Run:
             **stored,
             optimal_value=float(facts["optimal_value"]),
             guarantee=_guarantee_in(facts["guarantee"]),
+            void_because=_text_in(facts.get("void_because")),  # older files have none
             parameters=dict(facts["parameters"]),
             audits=None if audits is None else tuple(_audit_in(audit) for audit in audits),
         )
@@ -227,6 +234,12 @@ def _guarantee_in(stored: list[Any] | None) -> Guarantee | None:
         "BoundedViolation": BoundedViolation,
     }
     return kinds[kind](float(probability), *numbers)
+
+
+def _text_in(stored: object) -> str | None:
+    if stored is None or isinstance(stored, str):
+        return stored
+    raise TypeError(f"{stored!r} is not a text")
 
 
 def _audit_out(audit: dict[str, Finding]) -> dict[str, list[Any]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray, IntArray
-from optpess.exceptions import InvalidInputError
+from optpess.exceptions import GuaranteeWarning, InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP
 from optpess.model import CMDP
@@ -49,6 +49,10 @@ def simulate(
     Each replicate starts from a copy of the learner, which does not change. The model is used to draw
     episodes and to evaluate policies; the learner never sees it. The same seed gives the same record,
     bit for bit, for any number of threads and any choice of other replicates.
+
+    If the model contradicts what the learner was told of a safe policy (Assumption 2.2), the record has
+    no guarantee: ``Run.void_because`` says why, and a :class:`GuaranteeWarning` is shown. A true cost
+    above the told one by no more than rounding (1e-9) is no contradiction.
 
     Args:
         model: the true model, with one constraint and the learner's limit.
@@ -86,6 +90,7 @@ def simulate(
             f"a trace of {count} episodes x {len(numbers)} replicates is too long; "
             f"at most {_MAX_TRACED} episodes in all can be traced"
         )
+    void_because = _broken_claim(model, learner)
     _warn_if_gate_stays_shut(model, learner, count)
     optimum = solve(model).value
     bar = _ProgressBar(count * len(numbers)) if progress and sys.stderr.isatty() else None
@@ -106,7 +111,19 @@ def simulate(
         if bar is not None:
             bar.close()
     facts = {"seed": int(seed), "episodes": count, "model": repr(model), "noise": repr(model.noise)}
-    return _to_run(learner, outcomes, numbers, count, optimum, facts)
+    return _to_run(learner, outcomes, numbers, count, optimum, facts, void_because)
+
+
+def _broken_claim(model: CMDP, learner: Learner) -> str | None:
+    """How the model contradicts what the learner was told of a safe policy; warns if it does."""
+    broken = learner._inner.broken_safety_claim(model)
+    if broken is not None:
+        warnings.warn(
+            f"{broken} (Assumption 2.2), so no guarantee holds in this run",
+            GuaranteeWarning,
+            stacklevel=3,
+        )
+    return broken
 
 
 def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> None:
@@ -130,6 +147,7 @@ def _to_run(
     episodes: int,
     optimum: float,
     facts: dict[str, Any],
+    void_because: str | None,
 ) -> Run:
     """The outcomes of all replicates as one record."""
     found: list[Any] = list(outcomes)
@@ -165,10 +183,11 @@ def _to_run(
         largest_repair=stacked("largest_repair"),
         safe_cost=stacked("safe_cost"),
         optimal_value=optimum,
-        guarantee=learner.guarantee,
+        guarantee=learner.guarantee if void_because is None else None,
         parameters=learner.parameters | facts,
         audits=tuple(audits) or None,
         traces=tuple(traces) or None,
+        void_because=void_because,
     )
 
 

@@ -13,7 +13,7 @@ use optpess_core::learn::{
     AnyLearner, Deployment, Learner as Verbs, OptPessLp, OptPessPrimalDual, SafeBaseline,
 };
 use optpess_core::policy::MarkovPolicy;
-use optpess_core::run::gate_forecast;
+use optpess_core::run::{SafetyClaim, gate_forecast};
 use optpess_core::shape::Shape;
 use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
@@ -219,6 +219,19 @@ impl Learner {
             AnyLearner::OptPessLp(learner) => call::run(py, || gate_forecast(model, learner)),
             _ => Ok(None),
         }
+    }
+
+    /// How a model contradicts what the learner was told of a safe policy, in words; None if it does not.
+    fn broken_safety_claim(
+        &self,
+        py: Python<'_>,
+        model: &Bound<'_, Model>,
+    ) -> PyResult<Option<String>> {
+        let (model, learner) = (&model.get().model, &self.learner);
+        let claim = call::run(py, || SafetyClaim::of(model, learner))?;
+        Ok(claim
+            .filter(|claim| !claim.holds())
+            .map(|claim| claim.to_string()))
     }
 
     /// An independent copy.

@@ -61,7 +61,7 @@ MODEL = healthy.model()
 LEARNER = op.OptPessPrimalDual(
     shape=MODEL.shape,
     initial=MODEL.initial,
-    margin=op.SafetyMargin(float(MODEL.cost_limits[0]), 0.0),
+    margin=op.SafetyMargin(float(MODEL.cost_limits[0]), float(op.solve_least_cost(MODEL).costs[0])),
     num_episodes=3,
 )
 # name: (function, number of positional arguments, some named ones); planners are given a model.

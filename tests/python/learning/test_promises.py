@@ -100,6 +100,7 @@ def test_the_audit_finds_estimates_that_no_noise_explains():
         assert run.audits[0][name].first_failure >= 800
 
 
+@pytest.mark.filterwarnings("ignore:no policy costs less than 2")  # the margin is wide, not true
 def test_an_audit_that_begins_in_the_middle_counts_from_the_learners_first_episode():
     # The bound on lambda once counted only the tightenings the audit had seen itself. Here every
     # episode costs the whole limit, so that lambda is the sum of all tightenings.

@@ -8,7 +8,9 @@ use crate::learn::peers::{
     AlwaysBaseline, Cucrl, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp, OptPrimalDualCmdp,
     UnconstrainedOptimistic,
 };
-use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, Mixture};
+use crate::learn::{
+    BaselineClaim, BiasedSignals, Deployment, Experience, Figures, Learner, Mixture,
+};
 use crate::learn::{OptPessLp, OptPessMix, OptPessPrimalDual};
 use crate::policy::MarkovPolicy;
 use crate::trajectory::Trajectory;
@@ -59,6 +61,28 @@ any_learner!(
     Opdop,
     Cucrl
 );
+
+impl AnyLearner {
+    /// pi0 and what the learner was told of its cost; None if it was given no policy. Exhaustive on purpose: a new
+    /// learner does not compile until it is chosen here.
+    #[must_use]
+    pub fn claimed_baseline(&self) -> Option<(&MarkovPolicy, Vec<BaselineClaim>)> {
+        let baseline = match self {
+            Self::OptPessMix(learner) => return Some(learner.baseline().claims()),
+            Self::OptPessLp(learner) => learner.baseline(),
+            Self::AlwaysBaseline(learner) => learner.baseline(),
+            Self::Cucrl(learner) => learner.baseline(),
+            Self::OptPessPrimalDual(_)
+            | Self::UnconstrainedOptimistic(_)
+            | Self::OptCmdp(_)
+            | Self::OptCmdpBonus(_)
+            | Self::OptDualCmdp(_)
+            | Self::OptPrimalDualCmdp(_)
+            | Self::Opdop(_) => return None,
+        };
+        Some(baseline.claims())
+    }
+}
 
 impl Learner for AnyLearner {
     fn next_policy(&mut self) -> Result<Deployment> {

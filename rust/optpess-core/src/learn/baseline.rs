@@ -30,7 +30,26 @@ pub enum BaselineCost {
     },
 }
 
+/// What is claimed of a cost of pi0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum BaselineClaim {
+    /// It is at most this.
+    AtMost(f64),
+    /// It is below this limit; how much is estimated.
+    Below(f64),
+}
+
 impl SafeBaseline {
+    /// pi0, and what is claimed of its cost.
+    #[must_use]
+    pub fn claims(&self) -> (&MarkovPolicy, Vec<BaselineClaim>) {
+        let claim = match self.cost {
+            BaselineCost::Bounded(margin) => BaselineClaim::AtMost(margin.safe_cost()),
+            BaselineCost::Unknown { cost_limit, .. } => BaselineClaim::Below(cost_limit),
+        };
+        (&self.policy, vec![claim])
+    }
+
     /// A policy whose cost is at most the margin's safe cost.
     pub fn new(policy: MarkovPolicy, margin: SafetyMargin) -> Result<Self> {
         margin.check_horizon(policy.shape().horizon())?;
@@ -252,6 +271,21 @@ impl LimitedBaseline {
     #[must_use]
     pub fn policy(&self) -> &MarkovPolicy {
         &self.policy
+    }
+
+    /// pi0, and what is claimed of each of its costs.
+    #[must_use]
+    pub fn claims(&self) -> (&MarkovPolicy, Vec<BaselineClaim>) {
+        let claims = match &self.costs {
+            Some(costs) => costs.iter().copied().map(BaselineClaim::AtMost).collect(),
+            None => self
+                .limits
+                .iter()
+                .copied()
+                .map(BaselineClaim::Below)
+                .collect(),
+        };
+        (&self.policy, claims)
     }
 
     /// tau of every constraint.

@@ -20,7 +20,7 @@ mod proposals;
 mod protocol;
 
 pub use any::AnyLearner;
-pub use baseline::{BaselineCost, LimitedBaseline, SafeBaseline};
+pub use baseline::{BaselineClaim, BaselineCost, LimitedBaseline, SafeBaseline};
 pub(crate) use biased_model::SignalListener;
 pub use biased_model::{BiasedCost, BiasedModel};
 pub use experience::Experience;

@@ -102,6 +102,11 @@ impl OptPessMix {
         self.model.bounds_of(policy, own)
     }
 
+    /// pi0 and its limits.
+    pub(crate) fn baseline(&self) -> &LimitedBaseline {
+        &self.baseline
+    }
+
     /// Counts, plausible rows and mean costs, for audits.
     #[must_use]
     pub fn model(&self) -> &PlausibleModel {

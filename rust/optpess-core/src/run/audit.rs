@@ -7,6 +7,7 @@ use crate::confidence::{DeviationRadii, SafetyMargin};
 use crate::learn::{AnyLearner, Figures, Learner, PolicySource};
 use crate::model::ConstrainedMdp;
 use crate::record::CompensatedSum;
+use crate::run::assumption::{SafetyClaim, excess_over};
 use crate::run::episode_loop::{EpisodeFacts, Observer};
 use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
@@ -32,6 +33,8 @@ pub enum Check {
     MultiplierBound,
     /// lambda^{k+1} >= sum of (V-hat(c tilde) + eps - tau), the telescoping behind the violation bound.
     Telescoping,
+    /// The policy that the learner was told of is as safe as it was told (Assumption 2.2); checked once a run.
+    SafetyAssumption,
 }
 
 /// The result of one check over a run.
@@ -62,9 +65,6 @@ impl Audit {
     }
 }
 
-/// The allowance for rounding, relative to the size of the values compared.
-const ROUNDING: f64 = 1e-9;
-
 /// Checks every episode of a run.
 #[derive(Debug)]
 pub(crate) struct Auditor<'m> {
@@ -86,7 +86,13 @@ pub(crate) struct Auditor<'m> {
 }
 
 impl<'m> Auditor<'m> {
-    pub(crate) fn new(model: &'m ConstrainedMdp, learner: &AnyLearner, optimal_value: f64) -> Self {
+    /// An audit of a run that begins with this learner; `claim` is what it was told of a safe policy.
+    pub(crate) fn new(
+        model: &'m ConstrainedMdp,
+        learner: &AnyLearner,
+        optimal_value: f64,
+        claim: Option<SafetyClaim>,
+    ) -> Self {
         let (shape, terms) = (learner.shape(), learner.terms());
         let delta = terms.failure_probability();
         let margin = learner.margin();
@@ -104,7 +110,7 @@ impl<'m> Auditor<'m> {
                 }
             }
         }
-        Self {
+        let mut auditor = Self {
             model,
             optimal_value,
             log_factor: log_factor(shape, terms.num_episodes(), delta),
@@ -117,8 +123,12 @@ impl<'m> Auditor<'m> {
             audit: Audit {
                 findings: [Finding::default(); Check::COUNT],
             },
-            episode: 0,
+            episode: learner.episodes_observed(),
+        };
+        if let Some(claim) = claim {
+            auditor.note(Check::SafetyAssumption, claim.excess());
         }
+        auditor
     }
 
     pub(crate) fn finish(self) -> Audit {
@@ -139,10 +149,7 @@ impl<'m> Auditor<'m> {
 
     /// left <= right up to rounding.
     fn note_at_most(&mut self, check: Check, left: f64, right: f64) {
-        self.note(
-            check,
-            left - right - ROUNDING * left.abs().max(right.abs()).max(1.0),
-        );
+        self.note(check, excess_over(left, right));
     }
 
     /// The four deviation conditions for a row that has just changed.

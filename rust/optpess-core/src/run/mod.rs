@@ -1,6 +1,7 @@
 //! Runs of a learner in a known model: the episode loop, the judge that evaluates policies in the true model, the
-//! audit, and forecasts.
+//! audit, the check of what the learner was told, and forecasts.
 
+mod assumption;
 mod audit;
 mod episode_loop;
 mod forecast;
@@ -10,6 +11,7 @@ mod sample;
 
 pub use crate::control::Control;
 pub use crate::fast::EngineChoice;
+pub use assumption::{SafetyClaim, Told};
 pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Replicate, Trace};
 pub use forecast::gate_forecast;

@@ -12,6 +12,7 @@ use crate::learn::{AnyLearner, Learner, OptPessPrimalDual};
 use crate::model::{ConstrainedMdp, InitialDistribution};
 use crate::policy::SUM_TOLERANCE;
 use crate::record::{Recorder, ReplicateRecord, record_points};
+use crate::run::assumption::SafetyClaim;
 use crate::run::audit::{Audit, Auditor};
 use crate::run::episode_loop::{Replicate, Trace};
 
@@ -200,9 +201,12 @@ impl SimulationTask<'_> {
     fn run_one(&self, replicate: u64, choice: EngineChoice) -> Result<Outcome> {
         let (model, simulation) = (self.model, self.simulation);
         let mut trace = simulation.trace.then(Trace::default);
-        let mut auditor = simulation
-            .audit
-            .then(|| Auditor::new(model, self.learner, self.optimal_value));
+        let mut auditor = if simulation.audit {
+            let claim = SafetyClaim::of(model, self.learner)?;
+            Some(Auditor::new(model, self.learner, self.optimal_value, claim))
+        } else {
+            None
+        };
         let (learner, address) = (self.learner.clone(), (simulation.seed, replicate));
         let recorder = self.recorder(1);
         let mut replicate =

@@ -55,6 +55,11 @@ impl AlwaysBaseline {
         };
         Self::from_parts(shape, initial, (limit, margin), terms, rule)
     }
+
+    /// pi0 and what is known of its cost.
+    pub(crate) fn baseline(&self) -> &SafeBaseline {
+        &self.algorithm.baseline
+    }
 }
 
 impl Algorithm for BaselineAlgorithm {

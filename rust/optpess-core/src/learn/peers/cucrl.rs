@@ -123,6 +123,11 @@ impl Cucrl {
         };
         Self::from_parts(shape, initial, (limit, margin), terms, rule)
     }
+
+    /// pi0 and what is known of its cost.
+    pub(crate) fn baseline(&self) -> &SafeBaseline {
+        &self.algorithm.baseline
+    }
 }
 
 impl CucrlAlgorithm {
