@@ -19,7 +19,8 @@ use optpess_core::model::{
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{
-    Check, Control, EngineChoice, Outcome, SafetyClaim, Simulation, Told, simulate,
+    Check, Control, EngineChoice, Outcome, SafetyClaim, Simulation, Told, gate_extrapolation,
+    gate_forecast, simulate,
 };
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
@@ -372,6 +373,20 @@ fn a_safe_cost_is_compared_with_the_least_there_is_where_no_policy_is_given() {
     let unknown = SafeBaseline::estimated(policy, 0.6, CostRadius::SubGaussian).unwrap();
     let always = AlwaysBaseline::new(initial, unknown, 10).unwrap();
     assert!(claim(always.into()).unwrap().holds());
+}
+
+/// Beyond K the forecast goes on with the learner's own K in the bonus; within K nothing changes.
+#[test]
+fn the_gate_is_forecast_beyond_the_last_episode() {
+    let (_, model) = pair();
+    let short = optpess_lp(1000, None);
+    assert_eq!(gate_forecast(&model, &short).unwrap(), None);
+    let beyond = gate_extrapolation(&model, &short).unwrap().unwrap();
+    let long = optpess_lp(beyond * 2, None);
+    let within = gate_extrapolation(&model, &long).unwrap();
+    assert_eq!(gate_forecast(&model, &long).unwrap(), within);
+    let ratio = long.log_factor() / short.log_factor();
+    assert!((within.unwrap() as f64 / beyond as f64 / ratio - 1.0).abs() < 1e-4);
 }
 
 #[test]

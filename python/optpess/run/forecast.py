@@ -22,7 +22,8 @@ class Forecast:
 
     leaves_baseline: int | None
     """The episode (from 0) at which OptPess-LP is expected to leave the baseline; None if it does not
-    within K episodes, if the safe cost is still to be estimated, or for other algorithms."""
+    within K episodes (see ``would_leave_baseline``), if the safe cost is still to be estimated, or for
+    other algorithms."""
     tightening_horizon: int | None
     """C'': the first episode number from which the tightening of OptPess-PrimalDual is at most half
     the margin; None for other algorithms."""
@@ -30,6 +31,13 @@ class Forecast:
     """The predicted time of the episodes that are left, for one replicate on one core of this machine.
     None for OptPess-LP if it is still on the baseline and expected to leave it: how long its plans take
     is not known before."""
+    would_leave_baseline: int | None = None
+    """``leaves_baseline`` or, if that is beyond K, the episode at which OptPess-LP would leave the
+    baseline if it could play on. The bonus is that of the learner's own K: with a larger K it grows by
+    the logarithm, and the baseline is left somewhat later. None if it takes more than 10^18 episodes, or
+    never happens because the baseline costs too much; and where there is nothing to leave, as above."""
+    beyond_num_episodes: bool = False
+    """Whether ``would_leave_baseline`` lies beyond the learner's K episodes."""
 
 
 def forecast(model: CMDP, learner: Learner) -> Forecast:
@@ -44,15 +52,23 @@ def forecast(model: CMDP, learner: Learner) -> Forecast:
         ...                        baseline=op.SafeBaseline(always_first, margin))
         >>> 10_000 < op.forecast(model, learner).leaves_baseline < 1_000_000
         True
+        >>> short = op.OptPessLP(shape=model.shape, initial=model.initial, num_episodes=1000,
+        ...                      baseline=op.SafeBaseline(always_first, margin))
+        >>> expected = op.forecast(model, short)
+        >>> expected.leaves_baseline, expected.beyond_num_episodes, expected.would_leave_baseline > 1000
+        (None, True, True)
     """
-    leaves = learner._inner.gate_forecast(model)
+    would_leave = learner._inner.gate_extrapolation(model)
+    beyond = would_leave is not None and would_leave >= learner.num_episodes
+    leaves = None if beyond else would_leave
     horizon = None
     if isinstance(learner, OptPessPrimalDual):
         margin = (learner.cost_limit, learner.parameters["safe_cost"])
         delta = learner.parameters["failure_probability"]
         horizon = _core.tightening_horizon(learner.shape, *margin, delta)
     will_change = leaves is not None and leaves >= learner.episodes_observed
-    return Forecast(leaves, horizon, None if will_change else _seconds(model, learner))
+    seconds = None if will_change else _seconds(model, learner)
+    return Forecast(leaves, horizon, seconds, would_leave, beyond)
 
 
 def _seconds(model: CMDP, learner: Learner) -> float:

@@ -130,9 +130,13 @@ def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> No
     """Warns if the run is expected to play only the baseline: regret then grows linearly to the end."""
     if not isinstance(learner, OptPessLP) or learner.safe_cost is None or episodes < 1:
         return
-    leaves = learner._inner.gate_forecast(model)
+    leaves = learner._inner.gate_extrapolation(model)
     if leaves is None or leaves >= learner.episodes_observed + episodes:
-        expected = "not within K" if leaves is None else f"at episode {leaves}"
+        if leaves is None:
+            expected = "not within 10^18 episodes"
+        else:
+            beyond = "not within K, but " if leaves >= learner.num_episodes else ""
+            expected = f"{beyond}at episode {leaves}"
         warnings.warn(
             f"this run is expected to play the baseline in all {episodes} episodes: with these bonuses "
             f"the gate is expected to open {expected}; see optpess.forecast",

@@ -13,7 +13,7 @@ use optpess_core::learn::{
     AnyLearner, Deployment, Learner as Verbs, OptPessLp, OptPessPrimalDual, SafeBaseline,
 };
 use optpess_core::policy::MarkovPolicy;
-use optpess_core::run::{SafetyClaim, gate_forecast};
+use optpess_core::run::{SafetyClaim, gate_extrapolation};
 use optpess_core::shape::Shape;
 use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
@@ -212,11 +212,15 @@ impl Learner {
         Ok(Some(found))
     }
 
-    /// The episode at which pi0 is expected to be left, if there is one.
-    fn gate_forecast(&self, py: Python<'_>, model: &Bound<'_, Model>) -> PyResult<Option<u64>> {
+    /// The episode at which pi0 is expected to be left, also beyond the last one; None if there is none.
+    fn gate_extrapolation(
+        &self,
+        py: Python<'_>,
+        model: &Bound<'_, Model>,
+    ) -> PyResult<Option<u64>> {
         let model = &model.get().model;
         match &self.learner {
-            AnyLearner::OptPessLp(learner) => call::run(py, || gate_forecast(model, learner)),
+            AnyLearner::OptPessLp(learner) => call::run(py, || gate_extrapolation(model, learner)),
             _ => Ok(None),
         }
     }

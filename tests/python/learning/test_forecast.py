@@ -32,6 +32,60 @@ def test_a_run_that_cannot_leave_the_baseline_says_so_beforehand():
     assert run.baseline_episodes[0] == 1000
 
 
+def test_a_gate_that_opens_after_the_last_episode_is_forecast_by_number():
+    # Once None, however near or far it was.
+    short, long = cases.optpess_lp(PAIR, 1000), cases.optpess_lp(PAIR, 200_000)
+    beyond, within = op.forecast(PAIR, short), op.forecast(PAIR, long)
+    assert beyond.leaves_baseline is None
+    assert beyond.beyond_num_episodes
+    assert not within.beyond_num_episodes
+    assert within.would_leave_baseline == within.leaves_baseline
+    # The counts that are needed are proportional to Z, which keeps the learner's own K.
+    ratio = short._inner.log_factor / long._inner.log_factor
+    expected = within.leaves_baseline * ratio
+    assert beyond.would_leave_baseline == pytest.approx(expected, rel=1e-4)
+    with pytest.warns(UserWarning, match=f"not within K, but at episode {beyond.would_leave_baseline};"):
+        cases.run_of(PAIR, short)
+
+
+def test_the_forecast_ends_at_the_last_episode_and_not_one_before_or_after():
+    opens = op.forecast(PAIR, cases.optpess_lp(PAIR, 10**6)).would_leave_baseline
+    for _ in range(8):  # K enters Z, so the smallest K that is enough is found by iteration
+        opens = op.forecast(PAIR, cases.optpess_lp(PAIR, opens + 1)).would_leave_baseline
+    enough = op.forecast(PAIR, cases.optpess_lp(PAIR, opens + 1))
+    assert (enough.leaves_baseline, enough.beyond_num_episodes) == (opens, False)
+    one_less = op.forecast(PAIR, cases.optpess_lp(PAIR, opens))
+    assert (one_less.leaves_baseline, one_less.beyond_num_episodes) == (None, True)
+    assert one_less.would_leave_baseline == opens
+
+
+@pytest.mark.parametrize(("margin", "digits"), [(1e-3, range(9, 13)), (1e-6, range(15, 19))])
+def test_numbers_far_beyond_any_run_are_forecast(margin, digits):
+    cost = cases.safe_cost_of(PAIR)
+    model = op.CMDP(PAIR.transitions, PAIR.rewards, PAIR.costs, cost + margin, PAIR.initial)
+    tight = op.SafeBaseline(cases.always_first(PAIR), op.SafetyMargin(cost + margin, cost))
+    found = op.forecast(model, cases.optpess_lp(model, 1000, baseline=tight)).would_leave_baseline
+    assert len(str(found)) in digits
+
+
+def test_a_gate_that_opens_after_10_to_the_18_episodes_has_no_number():
+    cost = cases.safe_cost_of(PAIR)
+    model = op.CMDP(PAIR.transitions, PAIR.rewards, PAIR.costs, cost + 1e-8, PAIR.initial)
+    tight = op.SafeBaseline(cases.always_first(PAIR), op.SafetyMargin(cost + 1e-8, cost))
+    learner = cases.optpess_lp(model, 1000, baseline=tight)
+    forecast = op.forecast(model, learner)
+    assert forecast.would_leave_baseline is None
+    assert not forecast.beyond_num_episodes
+    with pytest.warns(UserWarning, match="not within 10\\^18 episodes"):
+        cases.run_of(model, learner)
+
+
+def test_other_learners_have_no_baseline_to_leave():
+    forecast = op.forecast(PAIR, cases.primal_dual(PAIR, 100))
+    assert (forecast.would_leave_baseline, forecast.beyond_num_episodes) == (None, False)
+    assert op.Forecast(None, None, 1.0) == op.Forecast(None, None, 1.0, None, False)
+
+
 def test_a_part_of_a_run_that_ends_before_the_gate_opens_says_so():
     learner = cases.optpess_lp(PAIR, 200_000)
     leaves = op.forecast(PAIR, learner).leaves_baseline

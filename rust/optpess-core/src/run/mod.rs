@@ -14,7 +14,7 @@ pub use crate::fast::EngineChoice;
 pub use assumption::{SafetyClaim, Told};
 pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Replicate, Trace};
-pub use forecast::gate_forecast;
+pub use forecast::{gate_extrapolation, gate_forecast};
 pub use judge::PlainJudge;
 pub use replicate::{Outcome, Simulation, episodes_left, simulate};
 pub use sample::{Sample, sample};
