@@ -12,7 +12,7 @@ The names below are the public interface; everything else may change. They fall 
 - learners: ``OptPessLP`` and ``OptPessPrimalDual``; those they are compared with, ``OptCMDP``,
   ``OptCMDPBonus``, ``OptDualCMDP``, ``OptPrimalDualCMDP``, ``OPDOP``, ``CUCRL``; the reference learners
   ``AlwaysBaseline`` and ``UnconstrainedOptimistic``. All are a ``Learner``. They hand out
-  ``Deployment`` (with a ``Certificate``), ``Estimates`` and ``Signals``.
+  ``Deployment`` (with a ``Certificate``), ``Estimates``, ``Signals`` and ``Progress``.
 - arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem`` or ``Scaled`` (either is a
   ``ConfidenceRule``); ``SubGaussianRadius`` or ``PaperRadius`` (either is a ``CostRadius``). What
   follows is a ``Guarantee``: ``ZeroViolation`` or ``BoundedViolation``.
@@ -60,6 +60,7 @@ from optpess.learn.peers import (
     OptPrimalDualCMDP,
     UnconstrainedOptimistic,
 )
+from optpess.learn.progress import Progress
 from optpess.learn.terms import (
     BoundedViolation,
     ConfidenceRule,
@@ -123,6 +124,7 @@ __all__ = [
     "OptPrimalDualCMDP",
     "PaperRadius",
     "Plan",
+    "Progress",
     "ProtocolError",
     "Reevaluation",
     "Run",

@@ -97,6 +97,20 @@ class TraceDict(TypedDict):
     multiplier: FloatArray
 
 @type_check_only
+class ProgressDict(TypedDict):
+    episodes_observed: int
+    num_episodes: int | None
+    on_baseline: bool
+    certified_cost: float | None
+    cost_limit: float
+    gate_cost: float | None
+    gate_threshold: float | None
+    gate_open: bool | None
+    tightening_horizon: int | None
+    weight: float | None
+    episodes_left: int | None
+
+@type_check_only
 class OutcomeDict(TypedDict):
     reward_regret: FloatArray
     signed_violation: FloatArray
@@ -422,6 +436,7 @@ class Learner:
     ) -> None: ...
     def estimates(self) -> EstimatesDict: ...
     def signals(self) -> tuple[FloatArray | None, FloatArray]: ...
+    def progress(self) -> ProgressDict: ...
     def gate_extrapolation(self, model: Model) -> int | None: ...
     def broken_safety_claim(self, model: Model) -> str | None: ...
     def copy(self) -> Learner: ...

@@ -389,6 +389,55 @@ fn the_gate_is_forecast_beyond_the_last_episode() {
     assert!((within.unwrap() as f64 / beyond as f64 / ratio - 1.0).abs() < 1e-4);
 }
 
+/// [`Progress`](optpess_core::learn::Progress) of a learner: the gate, what is played, and that asking changes nothing.
+#[test]
+fn the_progress_of_a_learner_is_what_it_does_next() {
+    let mut learner: AnyLearner = optpess_lp(500, Some(0.05)).into();
+    let first = learner.progress().unwrap();
+    assert_eq!(
+        (first.episodes_observed, first.episodes_left),
+        (0, None),
+        "nothing has been seen"
+    );
+    let mut seen = [false; 2];
+    let asked = simulation(500, vec![0]);
+    let (_, model) = pair();
+    let outcome = simulate(&model, &learner, 0.0, &asked, &Control::default()).unwrap();
+    let trace = outcome[0].trace.as_ref().unwrap();
+    for episode in 0..500 {
+        let before = format!("{learner:?}");
+        let progress = learner.progress().unwrap();
+        assert_eq!(format!("{learner:?}"), before);
+        let deployment = learner.next_policy().unwrap();
+        let gate = progress.gate.unwrap();
+        assert_eq!(gate.open, !deployment.source.is_baseline());
+        assert_eq!(gate.open, gate.cost < gate.threshold.unwrap());
+        assert_eq!(progress.on_baseline, deployment.source.is_baseline());
+        assert_eq!(progress.certified_cost, learner.figures().cost_at_most);
+        assert_eq!(progress.episodes_left == Some(0), gate.open);
+        seen[usize::from(gate.open)] = true;
+        let part = 2 * episode..2 * episode + 2;
+        let shape = learner.shape();
+        let (states, actions) = (&trace.states[part.clone()], &trace.actions[part.clone()]);
+        let (rewards, costs) = (&trace.rewards[part.clone()], &trace.costs[part]);
+        let seen = Trajectory::checked(
+            shape,
+            states.to_vec(),
+            actions.to_vec(),
+            rewards.to_vec(),
+            costs.to_vec(),
+        );
+        learner.observe(&seen.unwrap()).unwrap();
+    }
+    assert_eq!(seen, [true; 2], "the gate was shut, then open");
+    assert_eq!(learner.progress().unwrap().num_episodes, Some(500)); // also after the last episode
+    let dual: AnyLearner = primal_dual(10, None).into();
+    let progress = dual.progress().unwrap();
+    let horizon = tightening_horizon(dual.shape(), &margin(), 0.05);
+    assert_eq!(progress.tightening_horizon, horizon);
+    assert_eq!((progress.gate, progress.certified_cost), (None, None));
+}
+
 #[test]
 fn a_model_that_starts_elsewhere_is_refused() {
     let (_, model) = pair();

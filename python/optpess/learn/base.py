@@ -12,6 +12,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray
 from optpess.exceptions import InvalidInputError
+from optpess.learn.progress import Progress
 from optpess.learn.terms import (
     BoundedViolation,
     ConfidenceRule,
@@ -184,6 +185,13 @@ class Learner:
     def signals(self) -> Signals:
         """The biased reward and cost of the next plan, as copies."""
         return Signals(*self._inner.signals())
+
+    @property
+    def progress(self) -> Progress:
+        """How far the learner is: certified cost, limit, gate, and what is left. The learner does not
+        change; its next plan is made on a copy, by the compiled engine, if it is needed.
+        """
+        return Progress(**self._inner.progress())
 
     @property
     def guarantee(self) -> Guarantee | None:

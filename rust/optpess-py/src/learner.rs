@@ -225,6 +225,26 @@ impl Learner {
         }
     }
 
+    /// How far the learner is; it does not change.
+    fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let learner = &self.learner;
+        let found = call::run(py, || learner.progress())?;
+        let answer = PyDict::new(py);
+        answer.set_item("episodes_observed", found.episodes_observed)?;
+        answer.set_item("num_episodes", found.num_episodes)?;
+        answer.set_item("on_baseline", found.on_baseline)?;
+        answer.set_item("certified_cost", found.certified_cost)?;
+        answer.set_item("cost_limit", found.cost_limit)?;
+        answer.set_item("gate_cost", found.gate.map(|gate| gate.cost))?;
+        let threshold = found.gate.and_then(|gate| gate.threshold);
+        answer.set_item("gate_threshold", threshold)?;
+        answer.set_item("gate_open", found.gate.map(|gate| gate.open))?;
+        answer.set_item("tightening_horizon", found.tightening_horizon)?;
+        answer.set_item("weight", found.weight)?;
+        answer.set_item("episodes_left", found.episodes_left)?;
+        Ok(answer)
+    }
+
     /// How a model contradicts what the learner was told of a safe policy, in words; None if it does not.
     fn broken_safety_claim(
         &self,

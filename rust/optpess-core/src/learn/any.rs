@@ -63,6 +63,12 @@ any_learner!(
 );
 
 impl AnyLearner {
+    /// Whether the learner was told K; others go on for ever.
+    #[must_use]
+    pub fn needs_num_episodes(&self) -> bool {
+        !matches!(self, Self::OptPessMix(_))
+    }
+
     /// pi0 and what the learner was told of its cost; None if it was given no policy. Exhaustive on purpose: a new
     /// learner does not compile until it is chosen here.
     #[must_use]

@@ -16,6 +16,7 @@ pub mod peers;
 mod pessimistic_set;
 mod plausible_model;
 mod portfolio;
+mod progress;
 mod proposals;
 mod protocol;
 
@@ -33,6 +34,8 @@ pub(crate) use optpess_primal_dual::dual_update;
 pub use pessimistic_set::PessimisticSet;
 pub use plausible_model::PlausibleModel;
 pub use portfolio::Exploration;
+pub(crate) use progress::GateOpening;
+pub use progress::{Gate, Progress};
 pub use protocol::Protocol;
 
 use serde::{Deserialize, Serialize};

@@ -1,15 +1,11 @@
 //! The forecast of the episode at which Algorithm 1 leaves pi0, from expected counts instead of sampled ones.
 
-use crate::confidence::bisect_first;
 use crate::error::Result;
 use crate::evaluate::occupancy;
-use crate::learn::{Learner, OptPessLp};
+use crate::learn::{GateOpening, Learner, OptPessLp};
 use crate::model::ConstrainedMdp;
 use crate::run::replicate::check_model;
 use crate::table::StepSignal;
-
-/// The largest episode number that is searched.
-const LAST: u64 = 1_000_000_000_000_000_000;
 
 /// The episode (from 0) at which Algorithm 1 is expected to leave pi0. None if that is not within the learner's K
 /// episodes, or if c0 is still to be estimated.
@@ -32,19 +28,12 @@ pub fn gate_extrapolation(model: &ConstrainedMdp, learner: &OptPessLp) -> Result
     let Some(margin) = learner.margin() else {
         return Ok(None);
     };
-    let visits = occupancy(learner.baseline().policy(), model.kernel(), model.initial())?;
-    let cost = &model.costs()[0];
-    let pairs = model.shape().pairs();
-    let pessimistic_cost = |episodes: u64| -> f64 {
-        let rows = visits.data().iter().enumerate();
-        let terms = rows.filter(|&(_, &mass)| mass > 0.0).map(|(row, &mass)| {
-            let expected = episodes as f64 * mass;
-            let bonus = learner.model().bonus().after(expected);
-            mass * (cost.at(row / pairs, row % pairs) + bonus)
-        });
-        terms.sum()
+    let pi0 = learner.baseline().policy();
+    let opening = GateOpening {
+        share: &occupancy(pi0, model.kernel(), model.initial())?,
+        bonus: learner.model().bonus(),
+        margin: &margin,
     };
-    let open = |episodes| pessimistic_cost(episodes) < margin.midpoint();
-    let first = bisect_first(0..LAST + 1, open);
-    Ok((first <= LAST).then_some(first))
+    let (cost, pairs) = (&model.costs()[0], model.shape().pairs());
+    Ok(opening.first(0, |row| cost.at(row / pairs, row % pairs), |_| 0.0))
 }
