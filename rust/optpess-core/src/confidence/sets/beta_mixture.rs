@@ -6,24 +6,24 @@ use super::gamma::{gamma_excess_half, gamma_excess_one};
 use crate::confidence::margin::check;
 use crate::error::{Interval, Result};
 
-/// Bounds the rounding error of the threshold: the sum of three [`gamma_excess`](super::gamma::gamma_excess) values and a few
-/// logarithms.
+/// Bounds the rounding error of the threshold: the sum of three [`gamma_excess`](super::gamma::gamma_excess) values
+/// and a few logarithms.
 const THRESHOLD_ERROR: f64 = 1e-13;
 /// Newton's method stops at a step that is this small a part of the deviation; the next step would be its square.
 const LAST_STEP: f64 = 1e-8;
 const MAX_STEPS: usize = 40;
 
-/// The set {p : ln M_n(p) <= ln(1/alpha)} of the means that n observations in \[0, 1\] with sum x leave plausible. It is an
-/// interval, and with probability at least 1 - alpha it contains the mean for all n at once, on both sides.
+/// The set {p : ln M_n(p) <= ln(1/alpha)} of the means that n observations in \[0, 1\] with sum x leave plausible. It
+/// is an interval, and with probability at least 1 - alpha it contains the mean for all n at once, on both sides.
 ///
-/// Formula: M_n(p) = (1 - e) B(x + 1/2, n - x + 1/2) / (pi p^x (1 - p)^(n - x)) + (e/2) 1{x = 0} (1 - p)^-n + (e/2) 1{x = n}
-/// p^-n, with e the mass at the endpoints. Proof: for a fixed q the factor (q/p)^X ((1-q)/(1-p))^(1-X) is convex in X, so it is
-/// at most X q/p + (1 - X)(1-q)/(1-p), which has expectation 1 under the mean p; the product over i is a nonnegative
-/// supermartingale, and the average over q from Beta(1/2, 1/2) is the first term. The second and third are the same for q = 0 and
-/// q = 1: P(X = 0) <= 1 - p and P(X = 1) <= p. So M is a nonnegative supermartingale with M_0 = 1, and by Ville's inequality it
-/// ever exceeds 1/alpha with probability at most alpha. Citation: Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021,
-/// Proposition 7. Deviation: the mass at the endpoints, which makes the bound of an event that was never seen
-/// ln(2/(e alpha))/n.
+/// Formula: M_n(p) = (1 - e) B(x + 1/2, n - x + 1/2) / (pi p^x (1 - p)^(n - x)) + (e/2) 1{x = 0} (1 - p)^-n + (e/2)
+/// 1{x = n} p^-n, with e the mass at the endpoints. Proof: for a fixed q the factor (q/p)^X ((1-q)/(1-p))^(1-X) is
+/// convex in X, so it is at most X q/p + (1 - X)(1-q)/(1-p), which has expectation 1 under the mean p; the product
+/// over i is a nonnegative supermartingale, and the average over q from Beta(1/2, 1/2) is the first term. The second
+/// and third are the same for q = 0 and q = 1: P(X = 0) <= 1 - p and P(X = 1) <= p. So M is a nonnegative
+/// supermartingale with M_0 = 1, and by Ville's inequality it ever exceeds 1/alpha with probability at most alpha.
+/// Citation: Robbins 1970; Howard, Ramdas, McAuliffe and Sekhon 2021, Proposition 7. Deviation: the mass at the
+/// endpoints, which makes the bound of an event that was never seen ln(2/(e alpha))/n.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct BetaMixture {
     threshold: f64,
@@ -94,9 +94,10 @@ impl BetaMixture {
 
     /// The t with: ln M_n(p) <= ln(1/alpha) if and only if n kl(x/n, p) <= t. Rounded upwards.
     ///
-    /// Formula: ln(1/alpha) - ln(1 - e) - [g(x, 1/2) + g(n - x, 1/2) - g(n, 1) - ln pi], g the excess of ln Gamma; about ln(1/alpha) -
-    /// ln(1 - e) + ln(pi n/2)/2 inside. Derivation: x ln(x/n) + (n-x) ln((n-x)/n) is added on both sides, and the terms of
-    /// size n ln n cancel on paper. At x = 0 and x = n all terms of M are multiples of exp(n kl). Deviation: none.
+    /// Formula: ln(1/alpha) - ln(1 - e) - [g(x, 1/2) + g(n - x, 1/2) - g(n, 1) - ln pi], g the excess of ln Gamma;
+    /// about ln(1/alpha) - ln(1 - e) + ln(pi n/2)/2 inside. Derivation: x ln(x/n) + (n-x) ln((n-x)/n) is added on both
+    /// sides, and the terms of size n ln n cancel on paper. At x = 0 and x = n all terms of M are multiples of exp(n
+    /// kl). Deviation: none.
     fn information(&self, visits: f64, sum: f64) -> f64 {
         let rest = visits - sum;
         let regret = gamma_excess_one(visits) + std::f64::consts::PI.ln()
@@ -141,10 +142,10 @@ fn lower_end(visits: f64, sum: f64, rest: f64, information: f64) -> f64 {
 
 /// At least the d >= 0 with kl(q, q + d) = t, where r = 1 - q > 0; at most r.
 ///
-/// Proof that every step of Newton's method is an upper bound: kl(q, .) is convex, so a step from a point at or above the
-/// solution ends at or above it. The start is above it because kl(q, p) is the integral of (z - q)/(z(1-z)) from q to p, which is at
-/// least (p - q)^2/2 divided by the largest z(1-z) on the way (at most 1/4, at most p r, and q r if q >= 1/2); and
-/// because kl(q, p) >= r ln(r/(1-p)) + q ln q.
+/// Proof that every step of Newton's method is an upper bound: kl(q, .) is convex, so a step from a point at or above
+/// the solution ends at or above it. The start is above it because kl(q, p) is the integral of (z - q)/(z(1-z)) from q
+/// to p, which is at least (p - q)^2/2 divided by the largest z(1-z) on the way (at most 1/4, at most p r, and q r if
+/// q >= 1/2); and because kl(q, p) >= r ln(r/(1-p)) + q ln q.
 fn deviation(q: f64, r: f64, t: f64) -> f64 {
     if q <= 0.0 {
         return -f64::exp_m1(-t); // kl(0, p) = -ln(1 - p)

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::margin::check;
 use crate::error::{Interval, Result};
 
-/// The bets. The first serves small variances and few observations; the others are spaced by a factor of about 1.6, so that
-/// between two of them a bound loses less than 1 %.
+/// The bets. The first serves small variances and few observations; the others are spaced by a factor of about 1.6, so
+/// that between two of them a bound loses less than 1 %.
 const BETS: [f64; 16] = [
     0.999, 0.75, 0.47, 0.29, 0.18, 0.115, 0.072, 0.045, 0.028, 0.0175, 0.011, 0.0068, 0.0043,
     0.0027, 0.0017, 0.001,
@@ -20,21 +20,22 @@ const SMALL: f64 = 8.636_168_555_094_445e-78; // 2^-256
 const LN_SMALL: f64 = -256.0 * std::f64::consts::LN_2;
 const MAX_STEPS: usize = 60;
 
-/// Upper and lower bounds on the mean of observations in \[0, 1\] whose mean given the past is the same number m, valid for all n at
-/// once. The state has a fixed size; an observation costs 32 multiplications.
+/// Upper and lower bounds on the mean of observations in \[0, 1\] whose mean given the past is the same number m,
+/// valid for all n at once. The state has a fixed size; an observation costs 32 multiplications.
 ///
-/// Formula: m is too large to be plausible when sum over l of w_l prod_i (1 - l X_i)/(1 - l m) >= 1/alpha. Proof: for l in (0, 1) the factor
-/// (1 - l X)/(1 - l m) is nonnegative and has expectation 1 given the past, so the product is a martingale that starts at 1, and so
-/// is the average; by Ville's inequality it ever reaches 1/alpha with probability at most alpha. The logarithm of each term is
-/// A_l - n ln(1 - l m) with A_l = sum of ln(1 - l X_i), which does not contain m: one number for each l is all that has to be
-/// kept. The average increases with m, so the plausible means are those below its root. The lower bound is the upper bound of 1 - X.
-/// Citation: this is the capital of a bettor who stakes l/(1 - l m) on m - X (Waudby-Smith and Ramdas 2023, Section 4); that this
-/// choice of stakes needs no sum over the observations for each m was found here. Deviation: none.
+/// Formula: m is too large to be plausible when sum over l of w_l prod_i (1 - l X_i)/(1 - l m) >= 1/alpha. Proof: for
+/// l in (0, 1) the factor (1 - l X)/(1 - l m) is nonnegative and has expectation 1 given the past, so the product is a
+/// martingale that starts at 1, and so is the average; by Ville's inequality it ever reaches 1/alpha with probability
+/// at most alpha. The logarithm of each term is A_l - n ln(1 - l m) with A_l = sum of ln(1 - l X_i), which does not
+/// contain m: one number for each l is all that has to be kept. The average increases with m, so the plausible means
+/// are those below its root. The lower bound is the upper bound of 1 - X. Citation: this is the capital of a bettor
+/// who stakes l/(1 - l m) on m - X (Waudby-Smith and Ramdas 2023, Section 4); that this choice of stakes needs no sum
+/// over the observations for each m was found here. Deviation: none.
 ///
-/// It needs no bound of empirical-Bernstein type: that one (Howard et al. 2021, Theorem 4; Fan, Grama and Liu 2015) replaces
-/// ln(1 + y) by y + (ln(1 - l) + l) y^2/l^2 and is wider. Upper bound minus average at alpha = 1e-4, one sequence each; KT is
-/// [`BetaMixture`](super::BetaMixture), EB the empirical Bernstein mixture over 20 values, normal the sqrt(2 ln(1/alpha) variance/n)
-/// that a bound for one n would reach asymptotically:
+/// It needs no bound of empirical-Bernstein type: that one (Howard et al. 2021, Theorem 4; Fan, Grama and Liu 2015)
+/// replaces ln(1 + y) by y + (ln(1 - l) + l) y^2/l^2 and is wider. Upper bound minus average at alpha = 1e-4, one
+/// sequence each; KT is [`BetaMixture`](super::BetaMixture), EB the empirical Bernstein mixture over 20 values, normal
+/// the sqrt(2 ln(1/alpha) variance/n) that a bound for one n would reach asymptotically:
 ///
 /// | observations | n | KT | EB | this | normal |
 /// |---|---|---|---|---|---|
@@ -49,8 +50,8 @@ const MAX_STEPS: usize = 60;
 /// | | 1,000 | .0758 | .0782 | .0724 | .0622 |
 /// | | 1,000,000 | .0026 | .0022 | .0023 | .0020 |
 ///
-/// For 0/1 observations KT is narrower up to about a hundred of them and wider after; the minimum of both at half the level would
-/// cost ln 2 everywhere and is not taken.
+/// For 0/1 observations KT is narrower up to about a hundred of them and wider after; the minimum of both at half the
+/// level would cost ln 2 everywhere and is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct BoundedMean {
     observations: u64,
@@ -94,10 +95,11 @@ impl Capital {
 
     /// At least the largest plausible mean of Y; at most 1.
     ///
-    /// Proof that every step of Newton's method is an upper bound: the logarithm of the mixture is a log-sum-exp of functions -n ln(1 - l m)
-    /// that are convex in m, so it is convex, and a step from a point at or above the root ends at or above it. The start is
-    /// the least bound of one term alone, at which the sum is above the threshold. Rounding: a factor 1 - l y has a relative error of
-    /// at most eps/(1 - l), and n ln(1 - l m) one of 2 eps; both are taken off the capital.
+    /// Proof that every step of Newton's method is an upper bound: the logarithm of the mixture is a log-sum-exp of
+    /// functions -n ln(1 - l m) that are convex in m, so it is convex, and a step from a point at or above the root
+    /// ends at or above it. The start is the least bound of one term alone, at which the sum is above the threshold.
+    /// Rounding: a factor 1 - l y has a relative error of at most eps/(1 - l), and n ln(1 - l m) one of 2 eps; both
+    /// are taken off the capital.
     fn upper(&self, observations: u64, threshold: f64) -> f64 {
         if observations == 0 {
             return 1.0;
@@ -171,8 +173,8 @@ impl BoundedMean {
         self.sum / self.observations as f64
     }
 
-    /// With probability at least 1 - level the mean is at most this, for all n at once. 1 without observations. A caller who asks often
-    /// keeps the least answer.
+    /// With probability at least 1 - level the mean is at most this, for all n at once. 1 without observations. A
+    /// caller who asks often keeps the least answer.
     #[must_use]
     pub fn upper(&self, level: f64) -> f64 {
         self.against_large.upper(self.observations, -level.ln())

@@ -8,22 +8,23 @@ use super::gamma::{gamma_excess, gamma_excess_half, gamma_excess_one, ln_gamma};
 const LAST_STEP: f64 = 1e-5;
 const MAX_STEPS: usize = 30;
 
-/// The set {p : KL(P^, p) <= b} around the frequencies P^ of n draws of one of m possible successors. With probability at least 1 - alpha
-/// it contains the row for all n at once.
+/// The set {p : KL(P^, p) <= b} around the frequencies P^ of n draws of one of m possible successors. With probability
+/// at least 1 - alpha it contains the row for all n at once.
 ///
-/// Formula: n b = ln(1/alpha) + D_n, D_n = sum_i N_i ln P^_i - ln of the average over a in {1/m, 1/2, 1} of Gamma(m a)/Gamma(a)^m
-/// prod_i Gamma(N_i + a)/Gamma(n + m a). Proof: for a fixed q, prod_i (q_i/p_i)^N_i is a martingale that starts at 1; so is its average
-/// over q from the three Dirichlet(a, ..., a) priors, the average above divided by prod_i p_i^N_i. By Ville's inequality its
-/// logarithm, n KL(P^, p) - D_n, ever exceeds ln(1/alpha) with probability at most alpha. Citation: Krichevsky and Trofimov 1981 (the
-/// prior 1/2); Jonsson et al. 2020, Proposition 1, is the relaxation of the prior 1. Deviation: the average of three priors, at a cost
-/// of at most ln 3.
+/// Formula: n b = ln(1/alpha) + D_n, D_n = sum_i N_i ln P^_i - ln of the average over a in {1/m, 1/2, 1} of Gamma(m
+/// a)/Gamma(a)^m prod_i Gamma(N_i + a)/Gamma(n + m a). Proof: for a fixed q, prod_i (q_i/p_i)^N_i is a martingale that
+/// starts at 1; so is its average over q from the three Dirichlet(a, ..., a) priors, the average above divided by
+/// prod_i p_i^N_i. By Ville's inequality its logarithm, n KL(P^, p) - D_n, ever exceeds ln(1/alpha) with probability
+/// at most alpha. Citation: Krichevsky and Trofimov 1981 (the prior 1/2); Jonsson et al. 2020, Proposition 1, is the
+/// relaxation of the prior 1. Deviation: the average of three priors, at a cost of at most ln 3.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DirichletSet {
     radius: f64, // b, infinite without draws
 }
 
 impl DirichletSet {
-    /// After draws with these counts (zeros may be left out), with the threshold ln(1/alpha) and m possible successors. Rounded outwards.
+    /// After draws with these counts (zeros may be left out), with the threshold ln(1/alpha) and m possible
+    /// successors. Rounded outwards.
     #[must_use]
     pub fn new(threshold: f64, num_successors: usize, counts: impl Iterator<Item = u32>) -> Self {
         if num_successors <= 1 {
@@ -70,15 +71,16 @@ impl DirichletSet {
         self.radius
     }
 
-    /// At least the largest expectation of the values over the set. `row` gives (P^_i, V_i) for every successor that was seen; `largest` is the
-    /// largest value of any possible successor, seen or not.
+    /// At least the largest expectation of the values over the set. `row` gives (P^_i, V_i) for every successor that
+    /// was seen; `largest` is the largest value of any possible successor, seen or not.
     #[must_use]
     pub fn most(&self, row: impl Iterator<Item = (f64, f64)> + Clone, largest: f64) -> f64 {
         let gap = self.least_gap(row.map(|(p, value)| (p, largest - value)));
         (largest - gap).min(largest)
     }
 
-    /// At most the least expectation of the values over the set; `smallest` is the least value of any possible successor.
+    /// At most the least expectation of the values over the set; `smallest` is the least value of any possible
+    /// successor.
     #[must_use]
     pub fn least(&self, row: impl Iterator<Item = (f64, f64)> + Clone, smallest: f64) -> f64 {
         let gap = self.least_gap(row.map(|(p, value)| (p, value - smallest)));
@@ -87,11 +89,12 @@ impl DirichletSet {
 
     /// At most the least expectation of gaps x_i >= 0 over the set, when some possible successor has gap 0.
     ///
-    /// Formula: the maximum over u >= 0 of e^-b exp(E ln(u + x)) - u, the expectation under P^. Proof that every u gives a lower bound: for
-    /// p in the set, E ln(u + x) - b <= E ln(u + x) - KL(P^, p) = E ln((u + x) p/P^) <= ln of the sum of p_i (u + x_i) <= ln(u + E_p x) by
-    /// Jensen's inequality, since no term is negative. So a step of Newton's method that has not converged costs width and not
-    /// validity; the largest value met is returned. Citation: the dual of Filippi, Cappé and Garivier 2010 (KL-UCRL). Deviation: with
-    /// s = 1/u, so that the bound (exp(E ln(1 + s x) - b) - 1)/s has no cancellation for small b.
+    /// Formula: the maximum over u >= 0 of e^-b exp(E ln(u + x)) - u, the expectation under P^. Proof that every u
+    /// gives a lower bound: for p in the set, E ln(u + x) - b <= E ln(u + x) - KL(P^, p) = E ln((u + x) p/P^) <= ln of
+    /// the sum of p_i (u + x_i) <= ln(u + E_p x) by Jensen's inequality, since no term is negative. So a step of
+    /// Newton's method that has not converged costs width and not validity; the largest value met is returned.
+    /// Citation: the dual of Filippi, Cappé and Garivier 2010 (KL-UCRL). Deviation: with s = 1/u, so that the bound
+    /// (exp(E ln(1 + s x) - b) - 1)/s has no cancellation for small b.
     fn least_gap(&self, row: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
         let b = self.radius;
         let (mut mean, mut square, mut least) = (0.0, 0.0, f64::INFINITY);
@@ -122,8 +125,9 @@ impl DirichletSet {
         best
     }
 
-    /// A row of the set with the largest expectation, to about 1e-9 of the range: `write(i, p_i)` for the i-th entry of `row`. Returns the probability
-    /// that is left for an unseen successor of the largest value; 0 unless `largest` exceeds all values seen.
+    /// A row of the set with the largest expectation, to about 1e-9 of the range: `write(i, p_i)` for the i-th entry
+    /// of `row`. Returns the probability that is left for an unseen successor of the largest value; 0 unless `largest`
+    /// exceeds all values seen.
     pub fn write_most(
         &self,
         row: impl Iterator<Item = (f64, f64)> + Clone,
@@ -143,9 +147,10 @@ impl DirichletSet {
         self.write_least_gap(row.map(|(p, value)| (p, value - smallest)), write)
     }
 
-    /// Formula: p_i = P^_i/(1 + s x_i) divided by its sum, at the largest s with KL(P^, p) = E ln(1 + s x) + ln E 1/(1 + s x) <= b; if all s
-    /// qualify, p_i = e^-b exp(E ln x) P^_i/x_i, and the rest goes to the unseen successor. Derivation: stationarity of the dual.
-    /// Deviation: s is taken from below, so that the row belongs to the set, up to the rounding of the divergence (1e-16).
+    /// Formula: p_i = P^_i/(1 + s x_i) divided by its sum, at the largest s with KL(P^, p) = E ln(1 + s x) + ln E 1/(1
+    /// + s x) <= b; if all s qualify, p_i = e^-b exp(E ln x) P^_i/x_i, and the rest goes to the unseen successor.
+    /// Derivation: stationarity of the dual. Deviation: s is taken from below, so that the row belongs to the set, up
+    /// to the rounding of the divergence (1e-16).
     fn write_least_gap(
         &self,
         row: impl Iterator<Item = (f64, f64)> + Clone,
@@ -267,7 +272,8 @@ impl AtPrice {
 
 /// Newton's method for divergence(s) = b. Every point is shown to `visit`.
 ///
-/// The square root of the divergence is nearly linear in s as long as it is small, the divergence itself in ln s when it is large.
+/// The square root of the divergence is nearly linear in s as long as it is small, the divergence itself in ln s when
+/// it is large.
 fn search(
     b: f64,
     mean: f64,

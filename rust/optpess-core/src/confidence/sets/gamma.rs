@@ -7,8 +7,9 @@ const SERIES_FROM: f64 = 10.0;
 
 /// ln Gamma(z) - ((z - 1/2) ln z - z + ln(2 pi)/2) for z >= 10.
 ///
-/// Formula: 1/(12 z) - 1/(360 z^3) + 1/(1260 z^5) - 1/(1680 z^7) + 1/(1188 z^9) - 691/(360360 z^11). Citation: Stirling's
-/// series (Abramowitz and Stegun 6.1.41). Deviation: cut off; the error is below the first term left out, 1/(156 z^13).
+/// Formula: 1/(12 z) - 1/(360 z^3) + 1/(1260 z^5) - 1/(1680 z^7) + 1/(1188 z^9) - 691/(360360 z^11). Citation:
+/// Stirling's series (Abramowitz and Stegun 6.1.41). Deviation: cut off; the error is below the first term left out,
+/// 1/(156 z^13).
 fn stirling_remainder(z: f64) -> f64 {
     let inverse = 1.0 / z;
     let square = inverse * inverse;
@@ -29,8 +30,9 @@ pub(crate) fn ln_gamma(z: f64) -> f64 {
 
 /// ln Gamma(z + a) - (z ln z - z) for z >= 0 and a > 0, exact to about 1e-14 (1 + a) for all z.
 ///
-/// Formula: with w = z + a >= 10, (a - 1/2) ln w + z ln(1 + a/z) - a + ln(2 pi)/2 + remainder(w). Derivation: ln w = ln z +
-/// ln(1 + a/z) in Stirling's formula; the terms of size z ln z are gone before anything is rounded. Deviation: none.
+/// Formula: with w = z + a >= 10, (a - 1/2) ln w + z ln(1 + a/z) - a + ln(2 pi)/2 + remainder(w). Derivation: ln w =
+/// ln z + ln(1 + a/z) in Stirling's formula; the terms of size z ln z are gone before anything is rounded. Deviation:
+/// none.
 pub(crate) fn gamma_excess(z: f64, a: f64) -> f64 {
     let w = z + a;
     if z <= 0.0 {
@@ -44,8 +46,9 @@ pub(crate) fn gamma_excess(z: f64, a: f64) -> f64 {
 
 /// [`gamma_excess`] at a = 1/2; one division for z >= 10.
 ///
-/// Formula: ln(2 pi)/2 - 1/(24 z) + 7/(2880 z^3) - 31/(40320 z^5) + 127/(215040 z^7) - 511/(608256 z^9) + 1414477/(738017280
-/// z^11). Citation: Hermite's form of Stirling's series, coefficients B_2k(1/2)/(2k(2k - 1)). Deviation: cut off.
+/// Formula: ln(2 pi)/2 - 1/(24 z) + 7/(2880 z^3) - 31/(40320 z^5) + 127/(215040 z^7) - 511/(608256 z^9) +
+/// 1414477/(738017280 z^11). Citation: Hermite's form of Stirling's series, coefficients B_2k(1/2)/(2k(2k - 1)).
+/// Deviation: cut off.
 pub(crate) fn gamma_excess_half(z: f64) -> f64 {
     if z < SERIES_FROM {
         return gamma_excess(z, 0.5);

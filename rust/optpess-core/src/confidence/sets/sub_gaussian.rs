@@ -5,14 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::margin::check;
 use crate::error::{Interval, Result};
 
-/// The interval |x/n - mu| <= sigma sqrt((1 + 1/n) 2 ln(sqrt(n + 1)/alpha)/n) for observations that are sub-Gaussian with
-/// variance proxy sigma^2. With probability at least 1 - alpha it contains the mean for all n at once, on both sides.
+/// The interval |x/n - mu| <= sigma sqrt((1 + 1/n) 2 ln(sqrt(n + 1)/alpha)/n) for observations that are sub-Gaussian
+/// with variance proxy sigma^2. With probability at least 1 - alpha it contains the mean for all n at once, on both
+/// sides.
 ///
-/// Proof that one alpha serves both sides: with S_n = x - n mu, exp(l S_n - l^2 sigma^2 n/2) is a nonnegative supermartingale for
-/// every real l. Its average over l from the normal distribution with mean 0 and variance 1/sigma^2 is (n + 1)^(-1/2)
-/// exp(S_n^2/(2 sigma^2 (n + 1))), which depends on |S_n| alone; by Ville's inequality it ever exceeds 1/alpha with probability at
-/// most alpha, and solving for |S_n|/n gives the formula. Citation: Robbins 1970; Bourel, Maillard and Talebi 2020, Lemma 5.
-/// Deviation: none.
+/// Proof that one alpha serves both sides: with S_n = x - n mu, exp(l S_n - l^2 sigma^2 n/2) is a nonnegative
+/// supermartingale for every real l. Its average over l from the normal distribution with mean 0 and variance
+/// 1/sigma^2 is (n + 1)^(-1/2) exp(S_n^2/(2 sigma^2 (n + 1))), which depends on |S_n| alone; by Ville's inequality it
+/// ever exceeds 1/alpha with probability at most alpha, and solving for |S_n|/n gives the formula. Citation: Robbins
+/// 1970; Bourel, Maillard and Talebi 2020, Lemma 5. Deviation: none.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SubGaussianMixture {
     variance_proxy: f64,
@@ -64,7 +65,6 @@ impl SubGaussianMixture {
 }
 
 #[cfg(test)]
-#[expect(clippy::float_cmp, reason = "ends of ranges are returned as they are")]
 mod tests {
     use super::*;
     use crate::confidence::sets::testing::numbers;
