@@ -16,6 +16,8 @@ The names below are the public interface; everything else may change. They fall 
 - arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem`` or ``Scaled`` (either is a
   ``ConfidenceRule``); ``SubGaussianRadius`` or ``PaperRadius`` (either is a ``CostRadius``). What
   follows is a ``Guarantee``: ``ZeroViolation`` or ``BoundedViolation``.
+- deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate`` and the guarantee
+  ``SafeMixture``.
 - runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, and what they return: ``Run`` with
   ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``.
 - exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.
@@ -61,6 +63,7 @@ from optpess.learn.peers import (
     UnconstrainedOptimistic,
 )
 from optpess.learn.progress import Progress
+from optpess.learn.staged_rollout import RolloutCertificate, SafeMixture, StagedRollout
 from optpess.learn.terms import (
     BoundedViolation,
     ConfidenceRule,
@@ -127,13 +130,16 @@ __all__ = [
     "Progress",
     "ProtocolError",
     "Reevaluation",
+    "RolloutCertificate",
     "Run",
     "SafeBaseline",
+    "SafeMixture",
     "SafetyMargin",
     "Scaled",
     "Shape",
     "Signals",
     "SolverError",
+    "StagedRollout",
     "SubGaussianRadius",
     "Theorem",
     "Trace",

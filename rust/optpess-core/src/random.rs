@@ -89,6 +89,17 @@ impl Coin {
         self.tosses.count += 1;
         self.generator.random()
     }
+
+    /// True with the probability `weight` rounded down to a multiple of 2^-53.
+    pub fn toss_for(&mut self, weight: f64) -> bool {
+        self.toss() + f64::EPSILON / 2.0 <= weight
+    }
+
+    /// How often it was tossed.
+    #[must_use]
+    pub fn tosses(&self) -> u64 {
+        self.tosses.count
+    }
 }
 
 #[cfg(test)]
@@ -105,6 +116,10 @@ mod tests {
         for _ in 0..40 {
             assert_eq!(coin.toss().to_bits(), copy.toss().to_bits());
         }
+        assert_eq!(copy.tosses(), 45);
+        let share = (0..4000).filter(|_| copy.toss_for(0.25)).count();
+        assert!((900..1100).contains(&share), "{share}");
+        assert!(!copy.toss_for(0.0) && copy.toss_for(1.0));
         let mut other = Coin::new(3, 2);
         assert_ne!(coin.toss().to_bits(), other.toss().to_bits());
     }

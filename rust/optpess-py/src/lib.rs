@@ -8,6 +8,7 @@ mod evaluate;
 mod learner;
 mod model;
 mod plan;
+mod rollout;
 mod run;
 mod transitions;
 
@@ -31,6 +32,8 @@ mod _core {
         backward_induction, extended_induction, extreme_actions, frontier_vertices,
         lagrangian_plan, least_cost_and_rounding, solve_extended, solve_parametric,
     };
+    #[pymodule_export]
+    use crate::rollout::StagedRollout;
     #[pymodule_export]
     use crate::run::{recorded_episodes, sample, simulate_learner, tightening_horizon};
     #[pymodule_export]

@@ -1,4 +1,9 @@
-//! Certificates: the cost of a policy, re-evaluated by code that did not propose it, and compared with a limit.
+//! Certificates: the cost of a policy, re-evaluated by code that did not propose it, and compared with a limit; and
+//! bounds on its cost from the episodes it has played.
+
+mod played;
+
+pub use played::PlayedCost;
 
 mod worst_case;
 

@@ -19,6 +19,7 @@ mod portfolio;
 mod progress;
 mod proposals;
 mod protocol;
+mod staged_rollout;
 
 pub use any::AnyLearner;
 pub use baseline::{BaselineClaim, BaselineCost, LimitedBaseline, SafeBaseline};
@@ -37,6 +38,7 @@ pub use portfolio::Exploration;
 pub(crate) use progress::GateOpening;
 pub use progress::{Gate, Progress};
 pub use protocol::Protocol;
+pub use staged_rollout::{Constraint, StagedRollout};
 
 use serde::{Deserialize, Serialize};
 

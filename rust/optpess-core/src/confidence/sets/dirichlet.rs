@@ -147,10 +147,10 @@ impl DirichletSet {
         self.write_least_gap(row.map(|(p, value)| (p, value - smallest)), write)
     }
 
-    /// Formula: p_i = P^_i/(1 + s x_i) divided by its sum, at the largest s with KL(P^, p) = E ln(1 + s x) + ln E 1/(1
-    /// + s x) <= b; if all s qualify, p_i = e^-b exp(E ln x) P^_i/x_i, and the rest goes to the unseen successor.
-    /// Derivation: stationarity of the dual. Deviation: s is taken from below, so that the row belongs to the set, up
-    /// to the rounding of the divergence (1e-16).
+    /// Formula: p_i = P^_i/(1 + s x_i) divided by its sum, at the largest s with KL(P^, p) = E ln(1 + s x) + ln E(1
+    /// / (1 + s x)) <= b; if all s qualify, p_i = e^-b exp(E ln x) P^_i/x_i, and the rest goes to the unseen
+    /// successor. Derivation: stationarity of the dual. Deviation: s is taken from below, so that the row belongs to
+    /// the set, up to the rounding of the divergence (1e-16).
     fn write_least_gap(
         &self,
         row: impl Iterator<Item = (f64, f64)> + Clone,

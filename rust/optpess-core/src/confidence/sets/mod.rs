@@ -1,4 +1,4 @@
-//! Confidence sets that hold for all numbers of observations at once, for means and for rows; sets of plausible kernels.
+//! Confidence sets for means and rows that hold for all numbers of observations at once; sets of plausible kernels.
 
 mod beta_mixture;
 mod bounded_mean;
