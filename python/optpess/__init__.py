@@ -12,7 +12,8 @@ The names below are the public interface; everything else may change. They fall 
 - learners: ``OptPessLP`` and ``OptPessPrimalDual``; those they are compared with, ``OptCMDP``,
   ``OptCMDPBonus``, ``OptDualCMDP``, ``OptPrimalDualCMDP``, ``OPDOP``, ``CUCRL``; the reference learners
   ``AlwaysBaseline`` and ``UnconstrainedOptimistic``. All are a ``Learner``. They hand out
-  ``Deployment`` (with a ``Certificate``), ``Estimates``, ``Signals`` and ``Progress``.
+  ``Deployment`` (with a ``Certificate``, or a ``Mixture`` of ``Member`` policies), ``Estimates``,
+  ``Signals`` and ``Progress``.
 - arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem`` or ``Scaled`` (either is a
   ``ConfidenceRule``); ``SubGaussianRadius`` or ``PaperRadius`` (either is a ``CostRadius``). What
   follows is a ``Guarantee``: ``ZeroViolation`` or ``BoundedViolation``.
@@ -50,7 +51,7 @@ from optpess.exceptions import (
     ProtocolError,
     SolverError,
 )
-from optpess.learn.base import Deployment, Estimates, Learner, Signals
+from optpess.learn.base import Deployment, Estimates, Learner, Member, Mixture, Signals
 from optpess.learn.optpess import OptPessLP, OptPessPrimalDual
 from optpess.learn.peers import (
     CUCRL,
@@ -116,6 +117,8 @@ __all__ = [
     "InfeasibleError",
     "InvalidInputError",
     "Learner",
+    "Member",
+    "Mixture",
     "NoSafetyMarginError",
     "Noise",
     "OptCMDP",

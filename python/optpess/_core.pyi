@@ -46,6 +46,22 @@ __all__ = [
 # The dictionaries that cross the border.
 
 @type_check_only
+class MemberDict(TypedDict):
+    number: int
+    source: str
+    weight: float
+    cost_bounds: list[float]
+    policy: FloatArray
+
+@type_check_only
+class MixtureDict(TypedDict):
+    number: int
+    members: list[MemberDict]
+    chosen: int
+    limits: list[float]
+    cost_bounds: list[float]
+
+@type_check_only
 class DeploymentDict(TypedDict):
     episode: int
     policy: FloatArray
@@ -53,6 +69,7 @@ class DeploymentDict(TypedDict):
     certificate: tuple[float, float, float] | None  # cost, limit, repair
     optimistic_reward: float
     biased_cost: float
+    mixture: MixtureDict | None
 
 @type_check_only
 class EstimatesDict(TypedDict):

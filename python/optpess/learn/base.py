@@ -26,13 +26,15 @@ from optpess.model import Shape
 from optpess.plan.certificate import Certificate
 
 if TYPE_CHECKING:
-    from optpess._core import DeploymentDict
+    from optpess._core import DeploymentDict, MixtureDict
 
 __all__ = [
     "Deployment",
     "Estimates",
     "Learner",
     "MarginLearner",
+    "Member",
+    "Mixture",
     "Signals",
     "check_baseline",
     "deployment_of",
@@ -66,6 +68,53 @@ def states_its_arguments(learner: type[_AnyLearner]) -> type[_AnyLearner]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A policy of a :class:`Mixture`, with its weight and bounds on its cost."""
+
+    number: int
+    """The number of the policy within its learner: the same number is the same policy."""
+    source: str
+    """Where the policy comes from, as in :class:`Deployment`."""
+    weight: float
+    """The probability that the coin chooses it."""
+    cost_bounds: FloatArray
+    """Upper bounds on its expected cost, ``[M]``: its certificates."""
+    policy: FloatArray
+    """``[H, S, A]``."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mixture:
+    """Policies with weights, of which a coin chooses one before the episode starts.
+
+    The expected cost of the episode, over the coin too, is the weighted sum of the members' costs, hence
+    at most ``cost_bounds``, and these are within ``limits``. The member that the coin chose may cost
+    more than the limit by itself.
+    """
+
+    number: int
+    """Which mixture of its learner this is: the same number is the same mixture."""
+    members: tuple[Member, ...]
+    """The members."""
+    chosen: int
+    """The position of the member that the coin chose."""
+    limits: FloatArray
+    """The cost limits, ``[M]``."""
+    cost_bounds: FloatArray
+    """The weighted sums of the members' cost bounds, ``[M]``; never above the limits."""
+
+    @property
+    def chosen_member(self) -> Member:
+        """The member that the coin chose."""
+        return self.members[self.chosen]
+
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the members."""
+        return np.array([member.weight for member in self.members])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Deployment:
     """The policy to play in one episode."""
 
@@ -76,13 +125,16 @@ class Deployment:
     source: str
     """How the policy was chosen: ``"Baseline"``, ``"BaselineEstimation"``, ``"PessimisticSet"`` or
     ``"Lagrangian"``; other learners also have ``"Optimistic"``, ``"Plausible"``,
-    ``"PlausibleLagrangian"``, ``"LeastCost"``, ``"MirrorAscent"`` and ``"KnownTransitions"``."""
+    ``"PlausibleLagrangian"``, ``"LeastCost"``, ``"MirrorAscent"`` and ``"KnownTransitions"``, and for
+    members of mixtures ``"Explorer"``, ``"Cautious"`` and ``"Bold"``."""
     certificate: Certificate | None
     """The re-evaluated pessimistic cost of a policy of the pessimistic set; else None."""
     optimistic_reward: float
     """The policy's value for the learner's optimistic reward; NaN on the baseline."""
     biased_cost: float
     """The policy's value for the learner's pessimistic (OptPess-LP) or optimistic cost."""
+    mixture: Mixture | None = None
+    """The mixture of which the coin chose ``policy``, for learners that deploy mixtures; else None."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -316,6 +368,28 @@ def deployment_of(answer: DeploymentDict) -> Deployment:
         certificate=certificate,
         optimistic_reward=answer["optimistic_reward"],
         biased_cost=answer["biased_cost"],
+        mixture=None if answer["mixture"] is None else _mixture_of(answer["mixture"]),
+    )
+
+
+def _mixture_of(answer: MixtureDict) -> Mixture:
+    """A mixture from the core's answer."""
+    members = (
+        Member(
+            number=member["number"],
+            source=member["source"],
+            weight=member["weight"],
+            cost_bounds=np.array(member["cost_bounds"]),
+            policy=member["policy"],
+        )
+        for member in answer["members"]
+    )
+    return Mixture(
+        number=answer["number"],
+        members=tuple(members),
+        chosen=answer["chosen"],
+        limits=np.array(answer["limits"]),
+        cost_bounds=np.array(answer["cost_bounds"]),
     )
 
 

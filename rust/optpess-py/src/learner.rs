@@ -10,7 +10,7 @@ use optpess_core::learn::peers::{
     OptPrimalDualCmdp, UnconstrainedOptimistic,
 };
 use optpess_core::learn::{
-    AnyLearner, Deployment, Learner as Verbs, OptPessLp, OptPessPrimalDual, SafeBaseline,
+    AnyLearner, Deployment, Learner as Verbs, Mixture, OptPessLp, OptPessPrimalDual, SafeBaseline,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{SafetyClaim, gate_extrapolation};
@@ -299,17 +299,46 @@ impl Learner {
         let certificate = certificate.map(|c| (c.cost(), c.limit(), c.repair()));
         let answer = PyDict::new(py);
         answer.set_item("episode", deployment.episode)?;
-        answer.set_item(
-            "policy",
-            array_out(py, policy.data().to_vec(), &policy.shape().sizes())?,
-        )?;
+        answer.set_item("policy", policy_out(py, policy)?)?;
         answer.set_item("source", source)?;
         answer.set_item("certificate", certificate)?;
         let or_nan = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
         answer.set_item("optimistic_reward", or_nan(figures.optimistic_reward))?;
         answer.set_item("biased_cost", or_nan(figures.biased_cost))?;
+        let mixture = self.learner.mixture();
+        let mixture = mixture
+            .map(|mixture| mixture_dict(py, mixture))
+            .transpose()?;
+        answer.set_item("mixture", mixture)?;
         Ok(answer)
     }
+}
+
+/// A copy of a policy, `[H, S, A]`.
+fn policy_out<'py>(py: Python<'py>, policy: &MarkovPolicy) -> PyResult<FloatArray<'py>> {
+    array_out(py, policy.data().to_vec(), &policy.shape().sizes())
+}
+
+/// A mixture with its members, and which of them the coin chose.
+fn mixture_dict<'py>(py: Python<'py>, mixture: &Mixture) -> PyResult<Bound<'py, PyDict>> {
+    let members = mixture.members().iter().map(|member| {
+        let source: &'static str = member.source.into();
+        let answer = PyDict::new(py);
+        answer.set_item("number", member.number)?;
+        answer.set_item("source", source)?;
+        answer.set_item("weight", member.weight)?;
+        answer.set_item("cost_bounds", member.cost_bounds.clone())?;
+        answer.set_item("policy", policy_out(py, member.policy.policy())?)?;
+        Ok(answer)
+    });
+    let members = members.collect::<PyResult<Vec<_>>>()?;
+    let answer = PyDict::new(py);
+    answer.set_item("number", mixture.number())?;
+    answer.set_item("members", members)?;
+    answer.set_item("chosen", mixture.chosen())?;
+    answer.set_item("limits", mixture.limits().to_vec())?;
+    answer.set_item("cost_bounds", mixture.cost_bounds().to_vec())?;
+    Ok(answer)
 }
 
 /// A safe policy `[H, S, A]`; without a safe cost, that is estimated with the named radius.

@@ -106,6 +106,11 @@ def test_a_replayed_trace_deploys_the_same_policies_bit_for_bit(case):
         learner.observe(*cases.episode(trace, number))
 
 
+def test_a_learner_of_single_policies_deploys_no_mixture(case):
+    name, _ = case
+    assert quick(name).next_policy().mixture is None
+
+
 @pytest.mark.parametrize(
     "twin",
     [copy.copy, copy.deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))],
