@@ -143,6 +143,10 @@ class OutcomeDict(TypedDict):
     repairs: int
     largest_repair: float
     safe_cost: float | None
+    plays: dict[str, int]
+    mixtures: int
+    weight: NotRequired[FloatArray]
+    certified_cost: NotRequired[FloatArray]
     audit: dict[str, tuple[int, int, int | None, float]] | None
     trace: NotRequired[TraceDict]
 

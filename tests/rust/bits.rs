@@ -6,6 +6,9 @@ use optpess_core::run::{Outcome, Trace};
 /// The words of each part, by its name.
 pub type Bits = Vec<(&'static str, Vec<u64>)>;
 
+/// The name of the part that says how often each source was played.
+pub const PLAYS: &str = "plays";
+
 /// A record. No field can be left out: one that is added does not compile until it is here.
 pub fn record_bits(record: &ReplicateRecord) -> Bits {
     let ReplicateRecord {
@@ -22,6 +25,10 @@ pub fn record_bits(record: &ReplicateRecord) -> Bits {
         least_slack,
         repairs,
         safe_cost,
+        plays,
+        weight,
+        certified_cost,
+        mixtures,
     } = record;
     vec![
         ("reward_regret", numbers(reward_regret)),
@@ -37,6 +44,17 @@ pub fn record_bits(record: &ReplicateRecord) -> Bits {
         ("least_slack", numbers(&[*least_slack])),
         ("repairs", vec![repairs.0, repairs.1.to_bits()]),
         ("safe_cost", numbers(&[*safe_cost])),
+        (PLAYS, plays.to_vec()),
+        ("weight", numbers(weight)),
+        ("certified_cost", numbers(certified_cost)),
+        // No word for learners without mixtures.
+        (
+            "mixtures",
+            Some(*mixtures)
+                .filter(|&count| count > 0)
+                .into_iter()
+                .collect(),
+        ),
     ]
 }
 

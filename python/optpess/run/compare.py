@@ -103,17 +103,20 @@ def compare(
     *,
     replicates: int = 1,
     seed: int = 0,
+    episodes: int | None = None,
     progress: bool = True,
 ) -> Comparison:
     """Runs every learner on the model, one after the other, with the same seed.
 
-    Each plays all the episodes it has left, on one thread, so that times can be compared.
+    Each runs on one thread, so that times can be compared.
 
     Args:
-        model: the true model, with one constraint and the learners' limit.
+        model: the true model, with the learners' limits.
         learners: by their names in the table. They are copied, not changed.
         replicates: how many replicates of each learner.
         seed: the seed of the random numbers, the same for all.
+        episodes: how many episodes each plays; None for all that it has left. It must be given if a
+            learner has no ``num_episodes``.
         progress: whether to show progress bars on a terminal.
 
     Example:
@@ -133,7 +136,13 @@ def compare(
     for name, learner in learners.items():
         start = time.process_time()
         runs[name] = simulate(
-            model, learner, replicates=replicates, seed=seed, threads=1, progress=progress
+            model,
+            learner,
+            replicates=replicates,
+            seed=seed,
+            threads=1,
+            episodes=episodes,
+            progress=progress,
         )
         seconds[name] = time.process_time() - start
     return Comparison(runs, seconds)

@@ -32,6 +32,8 @@ _COUNT_TOTALS = (
     "first_planned",
     "repairs",
 )
+# Of learners that deploy mixtures.
+_MIXTURE_ARRAYS = {"weight": "f", "certified_cost": "f", "mixtures": "i"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +61,11 @@ class Trace:
     rewards: FloatArray
     """Observed rewards, ``[K, H]``."""
     costs: FloatArray
-    """Observed costs, ``[K, H]``."""
+    """Observed costs, ``[K, H]``; ``[K, M, H]`` with M > 1 constraints."""
     deployed_value: FloatArray
-    """The true value of each deployed policy, ``[K]``."""
+    """The true value of each deployed policy or mixture, ``[K]``."""
     deployed_cost: FloatArray
-    """The true cost of each deployed policy, ``[K]``."""
+    """The true cost of each deployed policy or mixture, ``[K]``; ``[K, M]`` with M > 1 constraints."""
     on_baseline: BoolArray
     """Whether the baseline was played, ``[K]``."""
     multiplier: FloatArray
@@ -72,7 +74,13 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The record of R replicates at T record points. Values and costs of policies are exact."""
+    """The record of R replicates at T record points. Values and costs of policies are exact.
+
+    V(r) and V(c) are those of the deployed policy. A learner may deploy a mixture, of which a coin
+    chooses a policy for each episode; V(r) and V(c) are then the weighted sums over its members,
+    whichever of them the coin chose. With several constraints, V(c) - limit stands for the largest
+    excess over any of the limits.
+    """
 
     episodes: IntArray
     """The numbers of episodes after which curves are recorded, ``[T]``."""
@@ -120,6 +128,17 @@ class Run:
     void_because: str | None = None
     """How the model contradicts what the learner was told of a safe policy (Assumption 2.2), so that no
     guarantee holds; None if it does not."""
+    plays: dict[str, IntArray] = field(default_factory=dict, repr=False)
+    """How many episodes played a policy of each source (see :class:`Deployment`), ``[R]``; sources that
+    no replicate played are left out. Empty for records of earlier versions."""
+    weight: FloatArray | None = field(default=None, repr=False)
+    """The probability that an episode does not play the baseline, of the mixture deployed last,
+    ``[R, T]``; None for learners that deploy no mixtures."""
+    certified_cost: FloatArray | None = field(default=None, repr=False)
+    """The upper bounds on the expected costs of that mixture, one for each of M constraints,
+    ``[R, T, M]``; None for learners that deploy no mixtures."""
+    mixtures: IntArray | None = field(default=None, repr=False)
+    """How many different mixtures were deployed, ``[R]``; None for learners that deploy none."""
 
     def growth_exponent(self, decades: float = 1.0, of: str = "reward_regret") -> FloatArray:
         """The slope of log(curve) against log(episodes) over the last decades, ``[R]``; NaN if the
@@ -147,11 +166,14 @@ class Run:
         except ImportError as error:
             raise ImportError("Run.to_frame needs pandas: pip install optpess[frame]") from error
         num_replicates, num_points = self.reward_regret.shape
-        columns = {
+        columns: dict[str, Any] = {
             "replicate": np.repeat(self.replicates, num_points),
             "episodes": np.tile(self.episodes, num_replicates),
         }
-        return pd.DataFrame(columns | {name: getattr(self, name).ravel() for name in _CURVES})
+        columns |= {name: getattr(self, name).ravel() for name in _CURVES}
+        if self.weight is not None:
+            columns["weight"] = self.weight.ravel()
+        return pd.DataFrame(columns)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the record to a ``.npz`` file, without pickle; traces are left out."""
@@ -161,8 +183,12 @@ class Run:
             "void_because": self.void_because,
             "parameters": self.parameters,
             "audits": None if self.audits is None else [_audit_out(audit) for audit in self.audits],
+            "plays": list(self.plays),
         }
         arrays = {name: getattr(self, name) for name in _array_kinds()}
+        arrays |= {name: getattr(self, name) for name in _MIXTURE_ARRAYS if self.mixtures is not None}
+        if self.plays:
+            arrays["plays"] = np.stack(list(self.plays.values()))  # [sources, R]
         tags = {"format": np.array(_FORMAT), "facts": np.array(json.dumps(facts))}
         storage.save_arrays(path, tags | arrays)
 
@@ -177,21 +203,35 @@ class Run:
         void = "" if self.void_because is None else f", void_because={self.void_because!r}"
         return (
             f"Run({algorithm}, {len(self.replicates)} replicate(s) of {self.episodes[-1]} episodes, "
+            f"{self._mixture_text()}"
             f"{int(self.violating_episodes.sum())} violating, guarantee={self.guarantee}{void})"
         )
+
+    def _mixture_text(self) -> str:
+        """Over all replicates: the share of each source, and the mean of the last weights."""
+        if self.weight is None:
+            return ""
+        total = sum(int(counts.sum()) for counts in self.plays.values())
+        shares = (f"{name} {counts.sum() / total:.1%}" for name, counts in self.plays.items())
+        return f"played {', '.join(shares)}, last weight {self.weight[:, -1].mean():.3g}, "
 
 
 def load_run(path: str | PathLike[str]) -> Run:
     """Reads a record written by :meth:`Run.save`."""
-    fields = storage.Fields(_FORMAT, required={"facts": "U"} | _array_kinds())
+    # Older files have no plays and no arrays of mixtures.
+    optional = {"plays": "i"} | _MIXTURE_ARRAYS
+    fields = storage.Fields(_FORMAT, required={"facts": "U"} | _array_kinds(), optional=optional)
     arrays = storage.load_arrays(path, fields)
     try:
         facts = json.loads(str(arrays["facts"]))
         audits = facts["audits"]
         stored: dict[str, Any] = {name: arrays[name] for name in _array_kinds()}
+        if not arrays.keys().isdisjoint(_MIXTURE_ARRAYS):
+            stored |= {name: arrays[name] for name in _MIXTURE_ARRAYS}
         _check_shapes(stored)
         return Run(
             **stored,
+            plays=_plays_in(facts.get("plays", []), arrays.get("plays"), stored["replicates"].shape),
             optimal_value=float(facts["optimal_value"]),
             guarantee=_guarantee_in(facts["guarantee"]),
             void_because=_text_in(facts.get("void_because")),  # older files have none
@@ -207,11 +247,25 @@ def _check_shapes(stored: dict[str, Any]) -> None:
     points, replicates = stored["episodes"].shape, stored["replicates"].shape
     expected = dict.fromkeys(_CURVES, replicates + points)
     expected |= dict.fromkeys((*_FLOAT_TOTALS, *_COUNT_TOTALS), replicates)
+    if "mixtures" in stored:
+        constraints = stored["certified_cost"].shape[2:]
+        if len(constraints) != 1 or 0 in constraints:
+            raise ValueError(f"certified_cost has shape {stored['certified_cost'].shape}")
+        expected |= {"weight": replicates + points, "mixtures": replicates}
+        expected["certified_cost"] = replicates + points + constraints
     if len(points) != 1 or len(replicates) != 1 or 0 in points + replicates:
         raise ValueError(f"episodes and replicates have shapes {points} and {replicates}")
     for name, shape in expected.items():
         if stored[name].shape != shape:
             raise ValueError(f"{name} has shape {stored[name].shape}; it must have {shape}")
+
+
+def _plays_in(names: list[str], counts: Any, replicates: tuple[int, ...]) -> dict[str, IntArray]:
+    """The counts ``[sources, R]`` by the names of the sources."""
+    rows = [] if counts is None else list(counts)
+    if any(row.shape != replicates for row in rows):
+        raise ValueError(f"plays must have {replicates} counts a source")
+    return {str(name): row for name, row in zip(names, rows, strict=True)}
 
 
 def _array_kinds() -> dict[str, str]:

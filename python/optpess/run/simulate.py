@@ -55,12 +55,13 @@ def simulate(
     above the told one by no more than rounding (1e-9) is no contradiction.
 
     Args:
-        model: the true model, with one constraint and the learner's limit.
+        model: the true model, with the learner's limits.
         learner: the learner to copy.
         replicates: how many replicates, or their numbers.
         seed: the seed of the random numbers.
         threads: how many threads; None for one per core.
-        episodes: how many episodes to play; None for all that the learner has left.
+        episodes: how many episodes to play; None for all that the learner has left. It must be given
+            for a learner without ``num_episodes``.
         progress: whether to show a progress bar on a terminal once the run takes two seconds.
         trace: whether to keep everything that happened.
         audit: whether to check the paper's events and lemmas against the true model in every episode.
@@ -79,8 +80,7 @@ def simulate(
     if isinstance(chosen, range) and chosen.stop > _MAX_REPLICATES:
         raise InvalidInputError(f"replicates is {replicates}; it must lie in [1, {_MAX_REPLICATES}]")
     numbers = [index(number) for number in chosen]
-    left = learner.num_episodes - learner.episodes_observed
-    count = left if episodes is None else index(episodes)
+    count = _episodes_left(learner) if episodes is None else index(episodes)
     if getattr(learner, "engine", "parametric") != "parametric":
         raise InvalidInputError(
             "simulate runs the compiled engine; drive a learner with engine='highs' episode by episode"
@@ -126,6 +126,15 @@ def _broken_claim(model: CMDP, learner: Learner) -> str | None:
     return broken
 
 
+def _episodes_left(learner: Learner) -> int:
+    if learner.parameters.get("num_episodes") is None:
+        raise InvalidInputError(
+            f"episodes is None, but {type(learner).__name__} has no num_episodes: "
+            "say how many episodes to play"
+        )
+    return learner.num_episodes - learner.episodes_observed
+
+
 def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> None:
     """Warns if the run is expected to play only the baseline: regret then grows linearly to the end."""
     if not isinstance(learner, OptPessLP) or learner.safe_cost is None or episodes < 1:
@@ -169,6 +178,9 @@ def _to_run(
         if outcome["audit"] is not None
     ]
     traces = [Trace(**outcome["trace"]) for outcome in outcomes if "trace" in outcome]
+    sources = {name: [outcome["plays"][name] for outcome in outcomes] for name in outcomes[0]["plays"]}
+    plays = {name: np.array(counts, dtype=np.int64) for name, counts in sources.items() if any(counts)}
+    mixes = all("weight" in outcome for outcome in outcomes)
     return Run(
         episodes=np.array(_core.recorded_episodes(episodes), dtype=np.int64),
         replicates=np.array(numbers, dtype=np.int64),
@@ -192,6 +204,10 @@ def _to_run(
         audits=tuple(audits) or None,
         traces=tuple(traces) or None,
         void_because=void_because,
+        plays=plays,
+        weight=stacked("weight") if mixes else None,
+        certified_cost=stacked("certified_cost") if mixes else None,
+        mixtures=counted("mixtures") if mixes else None,
     )
 
 

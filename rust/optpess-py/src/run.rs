@@ -2,6 +2,7 @@
 
 use numpy::PyArrayDyn;
 use optpess_core::confidence::{SafetyMargin, constants};
+use optpess_core::learn::PolicySource;
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::record::record_points;
 use optpess_core::run;
@@ -53,14 +54,18 @@ pub fn simulate_learner<'py>(
     let outcomes = call::interruptible(py, progress.as_ref(), |control| {
         simulate(model, &learner, optimal_value, &simulation, control)
     })?;
-    let horizon = model.shape().horizon();
+    let sizes = (model.shape().horizon(), model.costs().len());
     outcomes
         .into_iter()
-        .map(|outcome| to_dict(py, outcome, horizon))
+        .map(|outcome| to_dict(py, outcome, sizes))
         .collect()
 }
 
-fn to_dict<'py>(py: Python<'py>, outcome: Outcome, horizon: usize) -> PyResult<Bound<'py, PyDict>> {
+fn to_dict<'py>(
+    py: Python<'py>,
+    outcome: Outcome,
+    (horizon, constraints): (usize, usize),
+) -> PyResult<Bound<'py, PyDict>> {
     let record = outcome.record;
     let answer = PyDict::new(py);
     let curves = [
@@ -83,6 +88,21 @@ fn to_dict<'py>(py: Python<'py>, outcome: Outcome, horizon: usize) -> PyResult<B
     answer.set_item("repairs", record.repairs.0)?;
     answer.set_item("largest_repair", record.repairs.1)?;
     answer.set_item("safe_cost", record.safe_cost)?;
+    let plays = PyDict::new(py);
+    for (&source, count) in PolicySource::VARIANTS.iter().zip(record.plays) {
+        let name: &'static str = source.into();
+        plays.set_item(name, count)?;
+    }
+    answer.set_item("plays", plays)?;
+    answer.set_item("mixtures", record.mixtures)?;
+    if record.mixtures > 0 {
+        let points = record.weight.len();
+        answer.set_item("weight", array_out(py, record.weight, &[points])?)?;
+        answer.set_item(
+            "certified_cost",
+            array_out(py, record.certified_cost, &[points, constraints])?,
+        )?;
+    }
     answer.set_item(
         "audit",
         outcome
@@ -94,18 +114,26 @@ fn to_dict<'py>(py: Python<'py>, outcome: Outcome, horizon: usize) -> PyResult<B
         let episodes = trace.deployed_value.len();
         let seen = PyDict::new(py);
         let shape = [episodes, horizon];
+        // With one constraint its axis is left out.
+        let (cost_shape, total_shape) = match constraints {
+            1 => (shape.to_vec(), vec![episodes]),
+            _ => (
+                vec![episodes, constraints, horizon],
+                vec![episodes, constraints],
+            ),
+        };
         let wide = |values: Vec<u32>| values.into_iter().map(i64::from).collect::<Vec<i64>>();
         seen.set_item("states", array_out(py, wide(trace.states), &shape)?)?;
         seen.set_item("actions", array_out(py, wide(trace.actions), &shape)?)?;
         seen.set_item("rewards", array_out(py, trace.rewards, &shape)?)?;
-        seen.set_item("costs", array_out(py, trace.costs, &shape)?)?;
+        seen.set_item("costs", array_out(py, trace.costs, &cost_shape)?)?;
         seen.set_item(
             "deployed_value",
             array_out(py, trace.deployed_value, &[episodes])?,
         )?;
         seen.set_item(
             "deployed_cost",
-            array_out(py, trace.deployed_cost, &[episodes])?,
+            array_out(py, trace.deployed_cost, &total_shape)?,
         )?;
         seen.set_item(
             "on_baseline",

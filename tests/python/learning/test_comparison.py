@@ -105,3 +105,8 @@ def test_learners_are_left_as_they_were(found):
 def test_nothing_cannot_be_compared():
     with pytest.raises(op.InvalidInputError, match="learners is empty"):
         op.compare(PAIR, {})
+
+
+def test_fewer_episodes_than_are_left_can_be_compared():
+    found = op.compare(PAIR, learners(), episodes=7, progress=False)
+    assert {int(run.episodes[-1]) for run in found.runs.values()} == {7}

@@ -1,5 +1,6 @@
 """Records: exact totals, saving and loading, frames, pictures."""
 
+import dataclasses
 import io
 import json
 import math
@@ -63,6 +64,8 @@ def test_curves_and_totals_are_the_exact_sums_of_the_trace(model, run):
         planned = np.flatnonzero(~trace.on_baseline)
         assert run.first_planned[row] == (planned[0] if len(planned) else -1)
         assert run.estimation_episodes[row] == 0
+        assert sum(counts[row] for counts in run.plays.values()) == EPISODES
+        assert run.plays.get("Baseline", np.zeros(3))[row] == run.baseline_episodes[row]
         # lambda after n episodes is the one the next episode is planned with.
         inside = run.episodes < EPISODES
         np.testing.assert_array_equal(
@@ -77,6 +80,8 @@ def test_the_three_kinds_of_run_are_what_they_are_called(runs):
     assert runs["priced"].multiplier.all()
     assert not runs["planned"].multiplier.any()
     assert 0 < runs["planned"].baseline_episodes.max() < EPISODES
+    assert runs["priced"].plays.keys() == {"Lagrangian"}
+    assert runs["planned"].plays.keys() == {"Baseline", "PessimisticSet"}
 
 
 def test_record_points_are_log_spaced_and_end_with_the_run(run):
@@ -123,6 +128,58 @@ def test_a_record_without_audit_and_with_a_numpy_seed_can_be_saved(model, tmp_pa
     assert again.audits is None
     assert again.parameters["seed"] == 3
     assert len(again.replicates) == 2
+
+
+def with_mixtures(run):
+    """The record with made-up arrays of mixtures for two constraints."""
+    replicates, points = run.reward_regret.shape
+    generator = np.random.default_rng(1)
+    weight = np.full((replicates, points), 0.25)
+    return dataclasses.replace(
+        run,
+        weight=weight,
+        certified_cost=generator.uniform(size=(replicates, points, 2)),
+        mixtures=np.arange(1, replicates + 1),
+        traces=None,
+    )
+
+
+def test_a_record_of_mixtures_is_read_back_as_it_was(runs, tmp_path):
+    run = with_mixtures(runs["planned"])
+    run.save(tmp_path / "run.npz")
+    again = op.load_run(tmp_path / "run.npz")
+    assert cases.same_record(run, again)
+    assert not cases.same_record(runs["planned"], again)
+    share = run.plays["Baseline"].sum() / (3 * EPISODES)
+    assert f"played Baseline {share:.1%}, PessimisticSet {1 - share:.1%}, last weight 0.25" in repr(
+        again
+    )
+    assert "weight" not in repr(runs["planned"])
+    assert (again.to_frame().weight == 0.25).all()
+
+
+MIXTURE_FAULTS = {
+    "flat weights": {"weight": np.zeros(3)},
+    "too many weights": {"weight": np.zeros((4, 2))},
+    "no constraint": {"certified_cost": np.zeros((3, 2))},
+    "too many mixtures": {"mixtures": np.zeros(4, dtype=np.int64)},
+    "no mixtures": {"mixtures": None},
+    "no plays": {"plays": None},
+    "plays of other replicates": {"plays": np.zeros((2, 5), dtype=np.int64)},
+    "plays of other sources": {"plays": np.zeros((3, 3), dtype=np.int64)},
+    "a single play": {"plays": np.array(3)},
+}
+
+
+@pytest.mark.parametrize("fault", MIXTURE_FAULTS)
+def test_arrays_of_mixtures_that_do_not_fit_are_refused(runs, tmp_path, fault):
+    path = tmp_path / "run.npz"
+    with_mixtures(runs["planned"]).save(path)
+    with np.load(path) as sound:
+        arrays = dict(sound) | MIXTURE_FAULTS[fault]
+    np.savez(path, **{name: array for name, array in arrays.items() if array is not None})
+    with pytest.raises(op.InvalidInputError, match="does not hold a run"):
+        op.load_run(path)
 
 
 def spoilt(facts=None, **arrays):

@@ -183,6 +183,17 @@ def test_a_learner_in_the_middle_of_an_episode_is_refused(case):
         cases.run_of(cases.market(), learner)
 
 
+def test_a_learner_without_a_number_of_episodes_plays_as_many_as_are_said(case):
+    make, run = case
+    learner = make()
+    learner.parameters["num_episodes"] = None
+    named = rf"episodes is None, but {type(learner).__name__} has no num_episodes"
+    with pytest.raises(op.InvalidInputError, match=named):
+        cases.run_of(cases.market(), learner)
+    again = cases.run_of(cases.market(), learner, episodes=EPISODES, replicates=5, seed=11)
+    assert cases.same_record(run, again)
+
+
 def test_a_learner_with_an_outside_engine_is_refused():
     learner = cases.optpess_lp(cases.market(), EPISODES, engine="highs")
     with pytest.raises(op.InvalidInputError, match="episode by episode"):

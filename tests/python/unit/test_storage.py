@@ -65,6 +65,7 @@ def test_a_model_and_a_run_written_by_an_earlier_version_are_read():
     assert run.parameters["seed"] == 3
     assert run.reward_regret[:, -1].tolist() == [11.058333333333334] * 2
     assert run.audits[0]["CostDominance"] == op.Finding(20, 0, None, 0.0)
+    assert (run.plays, run.weight, run.certified_cost, run.mixtures) == ({}, None, None, None)
 
 
 def test_a_missing_file_is_the_file_systems_error(tmp_path):

@@ -11,7 +11,7 @@ use crate::policy::{ActionTable, Changes, MarkovPolicy, Played};
 use crate::record::TrueValues;
 use crate::table::StepSignal;
 
-/// Evaluates each deployed policy, and again only when it changes.
+/// Evaluates each deployed policy of a problem with one constraint, and again only when it changes.
 #[derive(Debug)]
 pub(crate) struct FastJudge<'m> {
     model: &'m ConstrainedMdp,
@@ -28,6 +28,17 @@ impl<'m> FastJudge<'m> {
             actions: ActionJudge::new(model)?,
             last: None,
         })
+    }
+
+    /// V(c) of the policy played last, one number; nothing before the first.
+    pub(crate) fn costs(&self) -> &[f64] {
+        self.last
+            .as_ref()
+            .map_or(&[], |values| std::slice::from_ref(&values.cost))
+    }
+
+    pub(crate) fn model(&self) -> &'m ConstrainedMdp {
+        self.model
     }
 
     /// The true values of the policy that is played; relies on `changes`.
@@ -86,7 +97,7 @@ impl PolicyJudge {
 
     fn evaluate(&mut self, model: &ConstrainedMdp, policy: &MarkovPolicy) -> TrueValues {
         let initial = model.initial();
-        let (reward, cost) = match self {
+        let (reward, cost): (f64, f64) = match self {
             Self::Packed(packed, work) => {
                 let signals = [SignalKind::Reward, SignalKind::Cost];
                 packed.evaluate(policy, signals, initial, work).into()
@@ -96,7 +107,7 @@ impl PolicyJudge {
                 evaluator.evaluate(policy, signals, model.kernel(), initial)
             }
         };
-        TrueValues { reward, cost }
+        TrueValues::new(reward, &[cost], model.limits())
     }
 }
 
@@ -152,7 +163,7 @@ impl<'m> ActionJudge<'m> {
         }
         self.is_current = true;
         let [reward, cost] = self.chain.evaluate(self.model.initial());
-        TrueValues { reward, cost }
+        TrueValues::new(reward, &[cost], self.model.limits())
     }
 
     #[inline(always)]

@@ -25,7 +25,7 @@ use crate::fast::batch::fits_batch;
 use crate::fast::lanes::LANES;
 use crate::fast::lp::LpEngine;
 use crate::fast::primal_dual::PrimalDualEngine;
-use crate::learn::{AnyLearner, Deployment, Learner};
+use crate::learn::{AnyLearner, Deployment, Learner, Mixture};
 use crate::policy::{ActionTable, Changes, Played};
 use crate::trajectory::Trajectory;
 
@@ -91,6 +91,15 @@ impl Engine {
             Self::Plain(engine) => engine.played(),
             Self::Lp(engine) => engine.played(),
             Self::PrimalDual(engine) => Played::Actions(engine.actions()),
+        }
+    }
+
+    /// The mixture that was deployed, if the learner deploys mixtures; then the policy is that of the chosen member.
+    #[inline]
+    pub(crate) fn mixture(&self) -> Option<&Mixture> {
+        match self {
+            Self::Plain(engine) => engine.learner.mixture(),
+            Self::Lp(_) | Self::PrimalDual(_) => None,
         }
     }
 
@@ -172,7 +181,10 @@ impl PlainEngine {
                 let states = self.learner.shape().num_states();
                 Played::Actions(ActionTable::new(actions, states))
             }
-            None => Played::Policy(self.learner.policy()),
+            None => match self.learner.mixture() {
+                Some(mixture) => mixture.chosen_member().policy.played(),
+                None => Played::Policy(self.learner.policy()),
+            },
         }
     }
 }

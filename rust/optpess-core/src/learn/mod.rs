@@ -53,7 +53,18 @@ use crate::table::Signal;
 use crate::trajectory::Trajectory;
 
 /// Where a deployed policy comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::EnumCount,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
 pub enum PolicySource {
     /// pi0, because the pessimistic set holds nothing else yet.
     Baseline,

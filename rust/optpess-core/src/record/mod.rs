@@ -6,19 +6,41 @@ mod sum;
 pub use schedule::record_points;
 pub use sum::CompensatedSum;
 
-use crate::learn::{Deployment, PolicySource};
+use strum::EnumCount;
+
+use crate::learn::{Deployment, Mixture, PolicySource};
 use crate::number::Number;
 
-/// The true value and cost of a deployed policy.
+/// The true value and cost of what is deployed: a policy, or a mixture. The values of a mixture are the weighted sums of
+/// its members' values, so they do not depend on the coin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrueValues {
     /// V(r).
     pub reward: f64,
-    /// V(c).
+    /// V(c) of the first constraint.
     pub cost: f64,
+    /// The largest V(c_m) - tau_m of any constraint m.
+    pub excess: f64,
+}
+
+impl TrueValues {
+    /// Values from V(r), and from V(c_m) and tau_m of every constraint; there is at least one.
+    #[must_use]
+    #[inline(always)]
+    pub fn new(reward: f64, costs: &[f64], limits: &[f64]) -> Self {
+        let excesses = costs.iter().zip(limits).map(|(cost, limit)| cost - limit);
+        Self {
+            reward,
+            cost: costs[0],
+            excess: excesses.fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
 }
 
 /// The record of one replicate: curves at the record points, exact totals.
+///
+/// V(r) and V(c) are those of what is deployed: of the policy, or of the mixture. With several constraints V(c) - tau
+/// stands for the largest V(c_m) - tau_m of any of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplicateRecord {
     /// sum of V* - V(r) up to each record point, signed.
@@ -47,6 +69,15 @@ pub struct ReplicateRecord {
     pub repairs: (u64, f64),
     /// The safe cost that the learner used at the end; NaN if it was never known.
     pub safe_cost: f64,
+    /// How many episodes played a policy of each source, in the order of [`PolicySource`].
+    pub plays: [u64; PolicySource::COUNT],
+    /// The probability that an episode does not play pi0, of the mixture deployed last before each record point; NaN
+    /// before the first mixture. Empty for learners that deploy no mixtures.
+    pub weight: Vec<f64>,
+    /// The upper bounds of that mixture on its expected costs, `[T, M]`, likewise.
+    pub certified_cost: Vec<f64>,
+    /// How many different mixtures were deployed.
+    pub mixtures: u64,
 }
 
 impl ReplicateRecord {
@@ -66,8 +97,20 @@ impl ReplicateRecord {
             least_slack: f64::INFINITY,
             repairs: (0, 0.0),
             safe_cost: f64::NAN,
+            plays: [0; PolicySource::COUNT],
+            weight: Vec::new(),
+            certified_cost: Vec::new(),
+            mixtures: 0,
         }
     }
+}
+
+/// What a record keeps of a mixture.
+#[derive(Debug)]
+struct NotedMixture {
+    number: u64,
+    weight: f64,
+    cost_bounds: Vec<f64>, // [M]
 }
 
 /// Sums the episodes of one replicate, or of several in lanes, into records. Memory does not grow with their number.
@@ -85,6 +128,8 @@ pub struct Recorder<'a, V: Number = f64> {
     never_violating: usize,
     episodes: u64,
     next_point: u64,
+    /// The mixture deployed last; None for learners that deploy none, and so for replicates in lanes.
+    mixture: Option<NotedMixture>,
     records: Vec<ReplicateRecord>, // one a replicate
 }
 
@@ -110,6 +155,7 @@ impl<'a, V: Number> Recorder<'a, V> {
             never_violating: num_replicates,
             episodes: 0,
             next_point: points.first().copied().unwrap_or(u64::MAX),
+            mixture: None,
             records: records.collect(),
         }
     }
@@ -120,10 +166,16 @@ impl<'a, V: Number> Recorder<'a, V> {
         self.records.len()
     }
 
-    /// Adds one episode of each replicate, given V(r) and V(c) of its policy and lambda after it.
+    /// Adds one episode of each replicate, given V(r) and V(c) of its policy and lambda after it. There is one
+    /// constraint.
     #[inline(always)]
     pub fn add(&mut self, episode: u64, [reward, cost]: [V; 2], multiplier: V) {
         let violation = cost.map(|cost| cost - self.cost_limit);
+        self.add_episode(episode, [reward, violation], multiplier);
+    }
+
+    #[inline(always)]
+    fn add_episode(&mut self, episode: u64, [reward, violation]: [V; 2], multiplier: V) {
         self.regret
             .add(reward.map(|reward| self.optimal_value - reward));
         self.signed.add(violation);
@@ -174,15 +226,20 @@ impl<'a, V: Number> Recorder<'a, V> {
             record.signed_violation.push(signed.lane(lane));
             record.strong_violation.push(strong.lane(lane));
             record.multiplier.push(multiplier.lane(lane));
+            if let Some(mixture) = &self.mixture {
+                record.weight.push(mixture.weight);
+                record.certified_cost.extend(&mixture.cost_bounds);
+            }
             taken = record.multiplier.len();
         }
         self.next_point = self.points.get(taken).copied().unwrap_or(u64::MAX);
     }
 
-    /// Notes in every replicate that no episode from this one on plays pi0.
-    pub fn note_planned(&mut self, episode: u64) {
+    /// Notes in every replicate that `count` episodes from `first` on play policies of this source, which is not pi0.
+    pub fn note_planned(&mut self, first: u64, count: u64, source: PolicySource) {
         for record in &mut self.records {
-            record.first_planned.get_or_insert(episode);
+            record.first_planned.get_or_insert(first);
+            record.plays[source as usize] += count;
         }
     }
 
@@ -199,12 +256,44 @@ impl<'a, V: Number> Recorder<'a, V> {
 }
 
 impl Recorder<'_, f64> {
+    /// Adds one episode, given the true values of what was deployed and lambda after it.
+    #[inline(always)]
+    pub fn add_judged(&mut self, episode: u64, truth: TrueValues, multiplier: f64) {
+        self.add_episode(episode, [truth.reward, truth.excess], multiplier);
+    }
+
+    /// Notes the mixture that an episode deploys; nothing to do if it is that of the episode before.
+    #[inline(always)]
+    pub fn note_mixture(&mut self, mixture: &Mixture) {
+        let last = self.mixture.as_ref().map(|mixture| mixture.number);
+        if last != Some(mixture.number()) {
+            self.note_new_mixture(mixture);
+        }
+    }
+
+    #[cold]
+    fn note_new_mixture(&mut self, mixture: &Mixture) {
+        for record in &mut self.records {
+            record.mixtures += 1;
+            let points = record.multiplier.len(); // those before the first mixture
+            record.weight.resize(points, f64::NAN);
+            let values = points * mixture.cost_bounds().len();
+            record.certified_cost.resize(values, f64::NAN);
+        }
+        self.mixture = Some(NotedMixture {
+            number: mixture.number(),
+            weight: mixture.planned_weight(),
+            cost_bounds: mixture.cost_bounds().to_vec(),
+        });
+    }
+
     /// Notes where the policy of an episode came from, and its certificate.
     #[inline(always)]
     pub fn note(&mut self, deployment: &Deployment) {
         let Some(record) = self.records.first_mut() else {
             return;
         };
+        record.plays[deployment.source as usize] += 1;
         if deployment.source.is_baseline() {
             let estimation = deployment.source == PolicySource::BaselineEstimation;
             record.baseline_episodes += 1;

@@ -4,11 +4,13 @@ use strum::{EnumCount, VariantArray};
 
 use crate::confidence::constants::{Schedule, log_factor, multiplier_bound, tightening_horizon};
 use crate::confidence::{DeviationRadii, SafetyMargin};
-use crate::learn::{AnyLearner, Figures, Learner, PolicySource};
+use crate::learn::{AnyLearner, Figures, Learner, Mixture, PolicySource};
 use crate::model::ConstrainedMdp;
 use crate::record::CompensatedSum;
 use crate::run::assumption::{SafetyClaim, excess_over};
 use crate::run::episode_loop::{EpisodeFacts, Observer};
+use crate::run::judge::MixtureJudge;
+use crate::run::mixture_bounds::MixtureBounds;
 use crate::table::StepSignal;
 use crate::trajectory::Trajectory;
 
@@ -23,8 +25,12 @@ pub enum Check {
     TransitionDeviation,
     /// |P-hat(s') - P(s')| <= sqrt(2 P Z / N) + Z / (3 N) for every s' (good event).
     TransitionBernstein,
-    /// V(c underbar, P-hat) >= V(c, P) for the deployed policy (Lemma 5.1).
+    /// V(c underbar, P-hat) >= V(c, P) for the deployed policy (Lemma 5.1). For a mixture: its weighted cost bounds
+    /// against its true costs, one check a constraint whenever another mixture is deployed.
     CostDominance,
+    /// U >= V(pi; c_m) for a member of a mixture and its cost bound U, one check a constraint whenever the member or a
+    /// bound is new.
+    MemberCost,
     /// max(0, V(c tilde, P-hat)) <= V(c, P) for the deployed policy (Lemma C.1).
     CostOptimism,
     /// V(r bar, P-hat) >= V* past the gate (Lemma 5.3), and the same for other optimistic plans.
@@ -81,6 +87,7 @@ pub(crate) struct Auditor<'m> {
     multiplier_rounding: f64,
     /// Whether Algorithm 2 has been played: only its multiplier telescopes.
     telescopes: bool,
+    mixture_bounds: MixtureBounds,
     audit: Audit,
     episode: u64,
 }
@@ -120,6 +127,7 @@ impl<'m> Auditor<'m> {
             telescoped: CompensatedSum::default(),
             multiplier_rounding: 0.0,
             telescopes: false,
+            mixture_bounds: MixtureBounds::default(),
             audit: Audit {
                 findings: [Finding::default(); Check::COUNT],
             },
@@ -150,6 +158,24 @@ impl<'m> Auditor<'m> {
     /// left <= right up to rounding.
     fn note_at_most(&mut self, check: Check, left: f64, right: f64) {
         self.note(check, excess_over(left, right));
+    }
+
+    /// low <= value <= high up to rounding, as one check: that a confidence set holds the truth.
+    fn note_inside(&mut self, check: Check, value: f64, [low, high]: [f64; 2]) {
+        if low - value > value - high {
+            self.note_at_most(check, low, value);
+        } else {
+            self.note_at_most(check, value, high);
+        }
+    }
+
+    /// The cost bounds of a mixture and of its members against the truth.
+    fn check_mixture(&mut self, mixture: &Mixture, judged: &MixtureJudge<'_>) {
+        let mut bounds = std::mem::take(&mut self.mixture_bounds);
+        bounds.check(mixture, judged, |check, cost, bound| {
+            self.note_inside(check, cost, [f64::NEG_INFINITY, bound]);
+        });
+        self.mixture_bounds = bounds;
     }
 
     /// The four deviation conditions for a row that has just changed.
@@ -223,6 +249,15 @@ impl Observer for Auditor<'_> {
         };
         let (deployment, truth) = (facts.deployment, facts.truth);
         self.episode = deployment.episode;
+        if let (Some(mixture), Some(judged)) = (learner.mixture(), facts.mixture) {
+            if self.mixture_bounds.is_new(mixture) {
+                self.check_mixture(mixture, judged);
+                if let Some(reward) = learner.figures().optimum_at_most {
+                    self.note_at_most(Check::RewardOptimism, self.optimal_value, reward);
+                }
+            }
+            return;
+        }
         let figures = learner.figures();
         if let Some(cost) = figures.cost_at_least {
             self.note_at_most(Check::CostOptimism, cost, truth.cost);
@@ -242,6 +277,9 @@ impl Observer for Auditor<'_> {
         let Some(learner) = learner else {
             return;
         };
+        if learner.mixture().is_some() {
+            return; // such a learner has other confidence sets than those of the paper
+        }
         for (step, (&state, &action)) in seen.states().iter().zip(seen.actions()).enumerate() {
             let pair = learner.shape().pair(state as usize, action as usize);
             self.check_row(learner, step, pair);

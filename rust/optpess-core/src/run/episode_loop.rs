@@ -3,10 +3,10 @@
 use crate::control::Control;
 use crate::error::Result;
 use crate::fast::{BatchedUniforms, Engine, EngineChoice, FastJudge};
-use crate::learn::{AnyLearner, Deployment};
+use crate::learn::{AnyLearner, Deployment, Learner};
 use crate::model::ConstrainedMdp;
 use crate::record::{Recorder, TrueValues};
-use crate::run::judge::{Judge, PlainJudge};
+use crate::run::judge::{Judge, MixtureJudge, PlainJudge};
 use crate::simulate::{StreamSet, TabularEnvironment};
 use crate::trajectory::Trajectory;
 
@@ -15,6 +15,10 @@ use crate::trajectory::Trajectory;
 pub(crate) struct EpisodeFacts<'a> {
     pub(crate) deployment: &'a Deployment,
     pub(crate) truth: TrueValues,
+    /// V(c_m) of what was deployed, `[M]`.
+    pub(crate) costs: &'a [f64],
+    /// The judge of mixtures, if one was deployed.
+    pub(crate) mixture: Option<&'a MixtureJudge<'a>>,
     pub(crate) seen: &'a Trajectory,
     /// lambda when the policy was planned.
     pub(crate) multiplier: f64,
@@ -74,17 +78,19 @@ pub struct Replicate<'a> {
 }
 
 impl<'a> Replicate<'a> {
-    /// A replicate that has not played; its streams follow from (seed, replicate). A learner without an engine of the
+    /// A replicate that has not played; its streams and the learner's coin follow from (seed, replicate). A learner without an engine of the
     /// chosen kind runs on the plain one.
     pub fn new(
         model: &'a ConstrainedMdp,
-        learner: AnyLearner,
+        mut learner: AnyLearner,
         choice: EngineChoice,
         (seed, replicate): (u64, u64),
         recorder: Recorder<'a>,
         control: &'a Control,
     ) -> Result<Self> {
+        learner.set_coin(seed, replicate);
         let plain = choice == EngineChoice::Plain;
+        let one_constraint = model.costs().len() == 1;
         Ok(Self {
             engine: if plain {
                 Engine::plain(learner)
@@ -93,10 +99,10 @@ impl<'a> Replicate<'a> {
             },
             environment: TabularEnvironment::new(model)?,
             streams: StreamSet::new(seed, replicate),
-            judge: if plain {
-                Judge::Plain(Box::new(PlainJudge::new(model)?))
-            } else {
+            judge: if one_constraint && !plain {
                 Judge::Fast(Box::new(FastJudge::new(model)?))
+            } else {
+                Judge::Plain(Box::new(PlainJudge::new(model)?))
             },
             recorder,
             seen: Trajectory::zeros(model.shape(), model.costs().len())?,
@@ -129,19 +135,25 @@ impl<'a> Replicate<'a> {
             let deployment = engine.plan()?;
             let (played, changes) = (engine.played(), engine.changes());
             environment.play_episode(played, streams, seen);
-            let truth = judge.assess(played, changes)?;
+            let truth = if let Some(mixture) = engine.mixture() {
+                recorder.note_mixture(mixture);
+                judge.assess_mixture(mixture)?
+            } else {
+                judge.assess(played, changes)?
+            };
             let facts = EpisodeFacts {
                 deployment: &deployment,
                 truth,
+                costs: judge.costs(),
+                mixture: judge.of_mixtures(),
                 seen,
                 multiplier: engine.multiplier(),
             };
             observer.played(&facts, engine.plain_learner());
             engine.observe(seen)?;
             observer.observed(seen, engine.plain_learner());
-            let values = [truth.reward, truth.cost];
             recorder.note(&deployment);
-            recorder.add(deployment.episode, values, engine.multiplier());
+            recorder.add_judged(deployment.episode, truth, engine.multiplier());
         }
         Ok(())
     }
@@ -162,11 +174,11 @@ pub struct Trace {
     pub actions: Vec<u32>,
     /// Observed rewards, `[episodes, H]`.
     pub rewards: Vec<f64>,
-    /// Observed costs, `[episodes, H]`.
+    /// Observed costs, `[episodes, M, H]`.
     pub costs: Vec<f64>,
-    /// V(r) of the deployed policy, `[episodes]`.
+    /// V(r) of the deployed policy or mixture, `[episodes]`.
     pub deployed_value: Vec<f64>,
-    /// V(c) of the deployed policy, `[episodes]`.
+    /// V(c_m) of the deployed policy or mixture, `[episodes, M]`.
     pub deployed_cost: Vec<f64>,
     /// Whether pi0 was played, `[episodes]`.
     pub on_baseline: Vec<bool>,
@@ -181,7 +193,7 @@ impl Observer for Trace {
         self.rewards.extend_from_slice(facts.seen.rewards());
         self.costs.extend_from_slice(facts.seen.costs());
         self.deployed_value.push(facts.truth.reward);
-        self.deployed_cost.push(facts.truth.cost);
+        self.deployed_cost.extend_from_slice(facts.costs);
         self.on_baseline.push(facts.deployment.source.is_baseline());
         self.multiplier.push(facts.multiplier);
     }

@@ -6,6 +6,7 @@ mod audit;
 mod episode_loop;
 mod forecast;
 mod judge;
+mod mixture_bounds;
 mod replicate;
 mod sample;
 
@@ -15,6 +16,6 @@ pub use assumption::{SafetyClaim, Told};
 pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Replicate, Trace};
 pub use forecast::{gate_extrapolation, gate_forecast};
-pub use judge::PlainJudge;
+pub use judge::{MemberValues, MixtureJudge, PlainJudge};
 pub use replicate::{Outcome, Simulation, episodes_left, simulate};
 pub use sample::{Sample, sample};

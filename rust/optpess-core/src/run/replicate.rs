@@ -261,19 +261,29 @@ pub(crate) fn check_model(model: &ConstrainedMdp, learner: &dyn Learner) -> Resu
             found,
         });
     }
+    let limits = learner.cost_limits();
+    let constraints = limits.len() as f64;
     scalar(
         "the model's number of constraints",
         model.costs().len() as f64,
-        1.0,
-        1.0,
+        constraints,
+        constraints,
     )?;
-    let limit = learner.cost_limit();
-    scalar(
-        "the model's cost_limit (the learner has another)",
-        model.limits()[0],
-        limit,
-        limit,
-    )?;
+    for (constraint, (&found, &limit)) in model.limits().iter().zip(&limits).enumerate() {
+        let allowed = Interval::closed(limit, limit);
+        if !allowed.contains(found) {
+            let array = "the model's cost_limit (the learner has another)";
+            let place = match limits.len() {
+                1 => ArrayIndex::scalar(array),
+                _ => ArrayIndex::new(array, &[constraint]),
+            };
+            return Err(Error::OutOfRange {
+                place,
+                found,
+                allowed,
+            });
+        }
+    }
     let initial = [model.initial(), learner.experience().initial()].map(InitialDistribution::data);
     for (state, (&found, &expected)) in initial[0].iter().zip(initial[1]).enumerate() {
         let allowed = Interval::closed(expected - SUM_TOLERANCE, expected + SUM_TOLERANCE);
@@ -301,4 +311,97 @@ fn scalar(name: &'static str, found: f64, low: f64, high: f64) -> Result<()> {
         found,
         allowed,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confidence::{ConfidenceRule, Guarantee, LearningTerms, SafetyMargin};
+    use crate::learn::{BiasedSignals, Deployment, Experience, Figures, OptPessPrimalDual};
+    use crate::model::{Kernel, ObservationNoise, Slices, TransitionKernel, UnitSignal};
+    use crate::policy::MarkovPolicy;
+    use crate::shape::Shape;
+    use crate::table::Signal;
+    use crate::trajectory::Trajectory;
+
+    /// A learner with other limits than the one inside.
+    struct Limited(OptPessPrimalDual, Vec<f64>);
+
+    impl Learner for Limited {
+        fn next_policy(&mut self) -> Result<Deployment> {
+            self.0.next_policy()
+        }
+        fn policy(&self) -> &MarkovPolicy {
+            self.0.policy()
+        }
+        fn observe(&mut self, seen: &Trajectory) -> Result<()> {
+            self.0.observe(seen)
+        }
+        fn experience(&self) -> &Experience {
+            self.0.experience()
+        }
+        fn margin(&self) -> Option<SafetyMargin> {
+            self.0.margin()
+        }
+        fn cost_limit(&self) -> f64 {
+            self.1[0]
+        }
+        fn cost_limits(&self) -> Vec<f64> {
+            self.1.clone()
+        }
+        fn signals(&mut self) -> BiasedSignals<'_> {
+            self.0.signals()
+        }
+        fn figures(&mut self) -> Figures {
+            self.0.figures()
+        }
+        fn guarantee(&self) -> Option<Guarantee> {
+            self.0.guarantee()
+        }
+    }
+
+    fn model(limits: &[f64]) -> ConstrainedMdp {
+        let shape = Shape::new(1, 1, 2).unwrap();
+        let kernel = Kernel::dense(1, 2, Slices::Stationary, vec![1.0, 1.0]).unwrap();
+        let signal = || {
+            let signal = Signal::new("signal", shape, vec![0.25, 1.0]).unwrap();
+            UnitSignal::new("signal", &[], signal).unwrap()
+        };
+        ConstrainedMdp::new(
+            TransitionKernel::new(std::sync::Arc::new(kernel)).unwrap(),
+            signal(),
+            limits.iter().map(|_| signal()).collect(),
+            limits.to_vec(),
+            InitialDistribution::new(1, vec![1.0]).unwrap(),
+            ObservationNoise::Bernoulli,
+        )
+        .unwrap()
+    }
+
+    fn refusal(model_limits: &[f64], learner_limits: &[f64]) -> Option<String> {
+        let terms = LearningTerms::new(10, 0.1, ConfidenceRule::Theorem).unwrap();
+        let initial = InitialDistribution::new(1, vec![1.0]).unwrap();
+        let margin = SafetyMargin::new(0.5, 0.25).unwrap();
+        let shape = Shape::new(1, 1, 2).unwrap();
+        let inside = OptPessPrimalDual::new(shape, initial, margin, terms).unwrap();
+        let learner = Limited(inside, learner_limits.to_vec());
+        let checked = check_model(&model(model_limits), &learner);
+        checked.err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn every_limit_is_compared() {
+        assert_eq!(refusal(&[0.5], &[0.5]), None);
+        assert_eq!(refusal(&[0.5, 0.75, 0.25], &[0.5, 0.75, 0.25]), None);
+        let refused = |model: &[f64], learner: &[f64], words: &str| {
+            let message = refusal(model, learner).unwrap();
+            assert!(message.contains(words), "{message}");
+        };
+        let count = "the model's number of constraints is";
+        refused(&[0.5, 0.75], &[0.5], count);
+        refused(&[0.5], &[0.5, 0.75], count);
+        let limit = "the model's cost_limit (the learner has another)";
+        refused(&[0.75], &[0.5], &format!("{limit} is 0.75"));
+        refused(&[0.5, 0.5], &[0.5, 0.75], &format!("{limit}[1] is 0.5"));
+    }
 }

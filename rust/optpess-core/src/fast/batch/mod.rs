@@ -20,7 +20,7 @@ use crate::fast::chacha::BatchStreams;
 use crate::fast::isa::with_small_constant;
 use crate::fast::isa::{Job, vectorised};
 use crate::fast::lane::Lane;
-use crate::learn::{AnyLearner, Learner};
+use crate::learn::{AnyLearner, Learner, PolicySource};
 use crate::model::ConstrainedMdp;
 use crate::record::Recorder;
 
@@ -39,7 +39,12 @@ pub(crate) fn run_batch<V: Lane>(
     recorder: &mut Recorder<'_, V>,
     control: &Control,
 ) -> Result<()> {
-    recorder.note_planned(learners.episodes_observed()); // Algorithm 2 has no baseline
+    // Algorithm 2 has no baseline.
+    recorder.note_planned(
+        learners.episodes_observed(),
+        episodes,
+        PolicySource::Lagrangian,
+    );
     let environment = BatchEnvironment::new(model)?;
     let judge = BatchJudge::<V>::new(model)?;
     let seen = BatchTrajectory::new(model.shape())?;
