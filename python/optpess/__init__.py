@@ -10,8 +10,8 @@ The names below are the public interface; everything else may change. They fall 
   ``backward_induction``, ``solve_extended``, ``extended_induction``, and what they return: ``Plan``
   with its ``Reevaluation``, ``Endpoint``, ``Frontier``, ``ExtendedPlan``.
 - learners: ``OptPessLP`` and ``OptPessPrimalDual``; those they are compared with, ``OptCMDP``,
-  ``OptCMDPBonus``, ``OptDualCMDP``, ``OptPrimalDualCMDP``, ``OPDOP``, ``CUCRL``; the reference learners
-  ``AlwaysBaseline`` and ``UnconstrainedOptimistic``. All are a ``Learner``. They hand out
+  ``OptCMDPBonus``, ``OptDualCMDP``, ``OptPrimalDualCMDP``, ``OPDOP``, ``CUCRL``, ``SOPS``; the reference
+  learners ``AlwaysBaseline`` and ``UnconstrainedOptimistic``. All are a ``Learner``. They hand out
   ``Deployment`` (with a ``Certificate``, or a ``Mixture`` of ``Member`` policies), ``Estimates``,
   ``Signals`` and ``Progress``.
 - arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem`` or ``Scaled`` (either is a
@@ -56,6 +56,7 @@ from optpess.learn.optpess import OptPessLP, OptPessPrimalDual
 from optpess.learn.peers import (
     CUCRL,
     OPDOP,
+    SOPS,
     AlwaysBaseline,
     OptCMDP,
     OptCMDPBonus,
@@ -94,6 +95,7 @@ __all__ = [
     "CMDP",
     "CUCRL",
     "OPDOP",
+    "SOPS",
     "AlwaysBaseline",
     "Bernoulli",
     "BoundedViolation",

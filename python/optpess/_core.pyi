@@ -38,6 +38,7 @@ __all__ = [
     "simulate_learner",
     "solve_extended",
     "solve_parametric",
+    "sops",
     "state_values",
     "tightening_horizon",
     "value_difference",
@@ -537,6 +538,17 @@ def cucrl(
     num_episodes: SupportsIndex,
     failure_probability: float,
     factor: float | None,
+) -> Learner: ...
+def sops(
+    initial: ArrayLike,
+    baseline: PolicyLike,
+    cost_limit: float,
+    safe_cost: float,
+    num_episodes: SupportsIndex,
+    failure_probability: float,
+    factor: float | None,
+    replan_growth: float,
+    seed: int,
 ) -> Learner: ...
 def always_baseline(
     initial: ArrayLike,

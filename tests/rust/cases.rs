@@ -7,7 +7,7 @@ use optpess_core::confidence::{ConfidenceRule, CostRadius, LearningTerms, Safety
 use optpess_core::evaluate::evaluate;
 use optpess_core::learn::peers::{
     AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp,
-    OptPrimalDualCmdp, UnconstrainedOptimistic,
+    OptPrimalDualCmdp, Sops, UnconstrainedOptimistic,
 };
 use optpess_core::learn::{AnyLearner, Learner, OptPessLp, OptPessPrimalDual, SafeBaseline};
 use optpess_core::model::{
@@ -162,6 +162,8 @@ impl Problem {
         let known = KnownTransitions::new(shape, self.model.kernel().kernel()).unwrap();
         let learner = Cucrl::new(known, initial(), self.baseline(), terms);
         visitor.visit("cucrl", &learner.unwrap());
+        let learner = Sops::new(initial(), self.safe.clone(), margin, terms, 0.0, 7);
+        visitor.visit("sops", &learner.unwrap());
     }
 }
 

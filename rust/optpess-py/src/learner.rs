@@ -7,7 +7,7 @@ use optpess_core::confidence::{
 use optpess_core::error::{ArrayIndex, Error, Interval};
 use optpess_core::learn::peers::{
     AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp,
-    OptPrimalDualCmdp, UnconstrainedOptimistic,
+    OptPrimalDualCmdp, Sops, UnconstrainedOptimistic,
 };
 use optpess_core::learn::{
     AnyLearner, Deployment, Learner as Verbs, Mixture, OptPessLp, OptPessPrimalDual, SafeBaseline,
@@ -488,6 +488,40 @@ pub fn cucrl(
     let kernel = kernel_of_shape(transitions, shape)?;
     let transitions = to_py(KnownTransitions::new(shape, &kernel))?;
     let learner = to_py(Cucrl::new(transitions, initial, baseline, terms))?;
+    Ok(Learner {
+        learner: learner.into(),
+    })
+}
+
+/// S-OPS in its stochastic form.
+#[pyfunction]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the Input line of the algorithm box"
+)]
+pub fn sops(
+    initial: &Bound<'_, PyAny>,
+    baseline: &Bound<'_, PyAny>,
+    cost_limit: f64,
+    safe_cost: f64,
+    num_episodes: &Bound<'_, PyAny>,
+    failure_probability: f64,
+    factor: Option<f64>,
+    replan_growth: f64,
+    seed: u64,
+) -> PyResult<Learner> {
+    let terms = terms(num_episodes, failure_probability, factor)?;
+    let baseline = policy_in("baseline", baseline)?;
+    let initial = initial_in(initial, baseline.shape().num_states())?;
+    let margin = to_py(SafetyMargin::new(cost_limit, safe_cost))?;
+    let learner = to_py(Sops::new(
+        initial,
+        baseline,
+        margin,
+        terms,
+        replan_growth,
+        seed,
+    ))?;
     Ok(Learner {
         learner: learner.into(),
     })

@@ -96,6 +96,8 @@ def every_learner(model, num_episodes, confidence):
         "AlwaysBaseline": lambda: op.AlwaysBaseline(baseline=baseline, **shared),
         "AlwaysBaseline, estimated": lambda: op.AlwaysBaseline(baseline=estimated, **shared),
         "CUCRL": lambda: op.CUCRL(transitions=model.transitions, baseline=baseline, **shared, **chances),
+        "SOPS": lambda: op.SOPS(baseline=baseline, **shared, **chances),
+        "SOPS, growth": lambda: op.SOPS(baseline=baseline, replan_growth=0.3, **shared, **chances),
     } | {
         kind.__name__: functools.partial(kind, margin=margin_of(model), **shared, **chances)
         for kind in with_margin

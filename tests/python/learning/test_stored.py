@@ -17,9 +17,10 @@ LEARNERS = cases.every_learner(MARKET, EPISODES, op.Scaled(0.02))
 ESTIMATED = "OptPess-LP, estimated"
 HIGHS = "OptPess-LP, HiGHS"
 # What a pickled learner of horizon 10 with 20 states and 4 actions may take after 10 episodes. C-UCRL is
-# given transitions, 115 kB; the other two named keep the bounds of a set of kernels, 256 kB.
+# given transitions, 115 kB; the others named keep the bounds of a set of kernels, 256 kB.
 MOST_BYTES = 64_000
 MOST_BYTES_OF = {"CUCRL": 180_000, "OptCMDP": 350_000, "OptDualCMDP": 320_000}
+MOST_BYTES_OF |= dict.fromkeys(("SOPS", "SOPS, growth"), 380_000)
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,9 @@ def bits(deployment):
     figures = [deployment.optimistic_reward, deployment.biased_cost]
     if certificate is not None:
         figures += [certificate.cost, certificate.limit, certificate.repair]
+    if (mixture := deployment.mixture) is not None:
+        figures += [mixture.number, mixture.chosen, *mixture.weights, *mixture.cost_bounds]
+        figures += [bound for member in mixture.members for bound in member.cost_bounds]
     return (
         deployment.episode,
         deployment.source,

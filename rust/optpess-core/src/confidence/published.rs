@@ -3,7 +3,9 @@
 //! \[Efroni20\] is Efroni, Mannor and Pirotta, *Exploration-Exploitation in Constrained MDPs*, 2020;
 //! \[Ding21\] is Ding, Wei, Yang, Wang and Jovanovic, *Provably Efficient Safe Exploration via
 //! Primal-Dual Policy Optimization*, AISTATS 2021. Write-ups of these algorithms differ in the constants
-//! inside the logarithms; all of them use L here.
+//! inside the logarithms; all of them use L here. \[Stradi25\] is Stradi, Castiglioni, Marchesi and Gatti, *Learning
+//! Adversarial MDPs with Stochastic Hard Constraints*, ICML 2025; \[Zuo26\] is Zuo and Stradi, *Toward Optimal Regret in
+//! Adversarial MDPs with Stochastic Hard Constraints*, 2026, which restates it. S-OPS has a logarithm of its own.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +106,39 @@ pub fn opdop_multiplier_cap(shape: Shape, margin: &SafetyMargin) -> f64 {
     2.0 * multiplier_cap(shape, margin)
 }
 
+/// u, the logarithmic factor of S-OPS.
+///
+/// Formula: u = log(8 m X^2 A K / delta) with m = 1 constraint and X = S H + 2. Citation: \[Zuo26\], Lemma B.2, for
+/// \[Stradi25\]. Deviation: none; X is the number of states of its layered problem, here one copy of every state a step,
+/// a first and a last state. Our start distribution is known, so fewer would do; more states only widen the sets.
+#[must_use]
+pub fn sops_log_factor(shape: Shape, num_episodes: u64, failure_probability: f64) -> f64 {
+    let [horizon, states, actions] = shape.sizes().map(|size| size as f64);
+    let layered = states * horizon + 2.0;
+    (8.0 * layered * layered * actions * num_episodes as f64 / failure_probability).ln()
+}
+
+/// xi of S-OPS before it is cut off at 1.
+///
+/// Formula: sqrt(4 u / max(N, 1)). Citation: \[Zuo26\], (C.2), for \[Stradi25\]. Deviation: none. Stated for
+/// observations in [0, 1], for which Hoeffding's inequality gives 2 exp(-8u); noise within Assumption 2.1 of \[Liu21\] has
+/// at most 2 exp(-4u), which the union over both signals and all (step, state, action, N) still leaves below
+/// delta / 8.
+#[must_use]
+pub fn sops_observation_radius(visits: u32, log_factor: f64) -> f64 {
+    (4.0 * log_factor / f64::from(visits.max(1))).sqrt()
+}
+
+/// eps(s') of S-OPS before it is cut off at 1.
+///
+/// Formula: 2 sqrt(p u / max(N - 1, 1)) + 14 u / (3 max(N - 1, 1)). Citation: \[Zuo26\], (C.2), for \[Stradi25\].
+/// Deviation: none.
+#[must_use]
+pub fn sops_successor_radius(frequency: f64, visits: u32, log_factor: f64) -> f64 {
+    let count = f64::from(visits.saturating_sub(1).max(1));
+    2.0 * (frequency * log_factor / count).sqrt() + 14.0 * log_factor / (3.0 * count)
+}
+
 /// The radii of one learner: L, and the factor of its confidence rule on every one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PeerRadii {
@@ -123,7 +158,16 @@ impl PeerRadii {
         }
     }
 
-    /// L.
+    /// The radii of S-OPS, whose logarithm is u.
+    #[must_use]
+    pub fn of_sops(shape: Shape, terms: &LearningTerms) -> Self {
+        Self {
+            log_factor: sops_log_factor(shape, terms.num_episodes(), terms.failure_probability()),
+            ..Self::new(shape, terms)
+        }
+    }
+
+    /// L, or u of S-OPS.
     #[must_use]
     pub fn log_factor(&self) -> f64 {
         self.log_factor
@@ -160,6 +204,28 @@ impl PeerRadii {
         if visits == 0 { radius.max(1.0) } else { radius }
     }
 
+    /// xi of S-OPS, at most 1; 1 at N = 0, whatever the factor.
+    #[must_use]
+    pub fn sops_observation(&self, visits: u32) -> f64 {
+        self.cut_off(visits, sops_observation_radius(visits, self.log_factor))
+    }
+
+    /// eps(s') of S-OPS, at most 1; 1 at N = 0, whatever the factor.
+    #[must_use]
+    pub fn sops_successor(&self, visits: u32, frequency: f64) -> f64 {
+        let radius = sops_successor_radius(frequency, visits, self.log_factor);
+        self.cut_off(visits, radius)
+    }
+
+    /// A factor below 1 would otherwise leave a pair never visited without any plausible distribution.
+    fn cut_off(&self, visits: u32, radius: f64) -> f64 {
+        if visits == 0 {
+            1.0
+        } else {
+            (self.factor * radius).min(1.0)
+        }
+    }
+
     /// The bonus of OPDOP.
     #[must_use]
     pub fn regularised(&self, visits: u32) -> f64 {
@@ -187,6 +253,25 @@ mod tests {
         let radii = PeerRadii::new(shape, &LearningTerms::new(1, 0.99, rule).unwrap());
         assert!((radii.successor(0, 0.0) - 1.0).abs() < f64::EPSILON);
         assert!(radii.successor(1, 0.5) < 1e-3);
+    }
+
+    #[test]
+    fn the_widths_of_s_ops_are_those_of_its_formulas_and_at_most_1() {
+        // S H + 2 = 20 layered states: u = log(8 * 400 * 2 * 1e5 / 0.01) = log(6.4e10).
+        let shape = Shape::new(6, 3, 2).unwrap();
+        let terms = LearningTerms::new(100_000, 0.01, crate::confidence::ConfidenceRule::Theorem);
+        let radii = PeerRadii::of_sops(shape, &terms.unwrap());
+        let u = 6.4e10_f64.ln();
+        assert!((radii.log_factor() / u - 1.0).abs() < 1e-15);
+        let close = |found: f64, printed: f64| assert!((found / printed - 1.0).abs() < 1e-14);
+        close(radii.sops_observation(10_000), (4.0 * u).sqrt() / 100.0);
+        close(radii.sops_successor(1001, 0.0), 14.0 * u / 3000.0);
+        let inner = 2.0 * (0.25 * u / 1000.0).sqrt() + 14.0 * u / 3000.0;
+        close(radii.sops_successor(1001, 0.25), inner);
+        for visits in [0, 1, 2, 50] {
+            close(radii.sops_observation(visits), 1.0);
+            close(radii.sops_successor(visits, 0.0), 1.0);
+        }
     }
 
     #[test]

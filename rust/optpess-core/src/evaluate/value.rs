@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::evaluate::sweep::{Choice, Expected, RollingValues, Sweep, Wanted};
+use crate::evaluate::row_set::{Best, Memory, RowSet};
+use crate::evaluate::sweep::{Backup, Choice, Expected, RollingValues, Sweep, Wanted};
 use crate::model::{InitialDistribution, StepKernel};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -22,7 +23,7 @@ pub fn state_values<G: StepSignal, K: StepKernel>(
     kernel: &K,
 ) -> Result<StateValues> {
     let mut evaluator = Evaluator::new(policy.shape())?;
-    evaluator.sweep(&mut Follow::new(policy), signal, kernel);
+    evaluator.sweep(&mut Follow::new(policy), signal, &mut Expected(kernel));
     Ok(evaluator.values)
 }
 
@@ -140,7 +141,7 @@ impl Evaluator {
         kernel: &K,
         initial: &InitialDistribution,
     ) -> f64 {
-        self.sweep(&mut Follow::new(policy), signal, kernel);
+        self.sweep(&mut Follow::new(policy), signal, &mut Expected(kernel));
         initial.expectation(self.values.step(0))
     }
 
@@ -153,7 +154,26 @@ impl Evaluator {
         initial: &InitialDistribution,
     ) -> f64 {
         let states = self.shape.num_states();
-        self.sweep(&mut Take { states, actions }, signal, kernel);
+        let choice = &mut Take { states, actions };
+        self.sweep(choice, signal, &mut Expected(kernel));
+        initial.expectation(self.values.step(0))
+    }
+
+    /// The largest V^pi_1(mu; g, P') over the kernels P' of a set, one kernel for the whole episode; without allocating.
+    ///
+    /// Formula: V_H = 0; V_h(s) = sum_a pi_h(a|s) (g_h(s,a) + max over p in the set of <p, V_{h+1}>). Citation:
+    /// \[Zuo26\], (6), the joint worst case. Deviation: none; the rows of a set are chosen independently of each other,
+    /// so the recursion is exact.
+    pub fn evaluate_best<G: StepSignal, R: RowSet>(
+        &mut self,
+        policy: &MarkovPolicy,
+        signal: &G,
+        set: &R,
+        order: &mut [u32],
+        initial: &InitialDistribution,
+    ) -> f64 {
+        let best = &mut Best::new(set, order, Memory::Nothing);
+        self.sweep(&mut Follow::new(policy), signal, best);
         initial.expectation(self.values.step(0))
     }
 
@@ -164,17 +184,17 @@ impl Evaluator {
     }
 
     #[inline(always)]
-    fn sweep<C: Choice<1>, G: StepSignal, K: StepKernel>(
+    fn sweep<C: Choice<1>, G: StepSignal, B: Backup<1>>(
         &mut self,
         choice: &mut C,
         signal: &G,
-        kernel: &K,
+        backup: &mut B,
     ) {
         Sweep {
             shape: self.shape,
             steps: 0..self.shape.horizon(),
             signals: signal,
-            backup: &mut Expected(kernel),
+            backup,
             choice,
             values: &mut self.values,
             action_values: [&mut self.action_values],
@@ -294,7 +314,7 @@ impl ClippedValues {
             kept: &mut self.kept,
         };
         let evaluator = &mut self.evaluator;
-        evaluator.sweep(&mut clipped, signal, kernel);
+        evaluator.sweep(&mut clipped, signal, &mut Expected(kernel));
         initial.expectation(evaluator.values.step(0))
     }
 }

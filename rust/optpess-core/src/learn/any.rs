@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::{Guarantee, SafetyMargin};
 use crate::error::Result;
 use crate::learn::peers::{
-    AlwaysBaseline, Cucrl, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp, OptPrimalDualCmdp,
+    AlwaysBaseline, Cucrl, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp, OptPrimalDualCmdp, Sops,
     UnconstrainedOptimistic,
 };
 use crate::learn::{
@@ -59,7 +59,8 @@ any_learner!(
     OptDualCmdp,
     OptPrimalDualCmdp,
     Opdop,
-    Cucrl
+    Cucrl,
+    Sops
 );
 
 impl AnyLearner {
@@ -75,6 +76,7 @@ impl AnyLearner {
     pub fn claimed_baseline(&self) -> Option<(&MarkovPolicy, Vec<BaselineClaim>)> {
         let baseline = match self {
             Self::OptPessMix(learner) => return Some(learner.baseline().claims()),
+            Self::Sops(learner) => return Some(learner.claims()),
             Self::OptPessLp(learner) => learner.baseline(),
             Self::AlwaysBaseline(learner) => learner.baseline(),
             Self::Cucrl(learner) => learner.baseline(),

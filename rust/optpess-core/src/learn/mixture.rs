@@ -99,6 +99,31 @@ pub struct Mixture {
     chosen: usize,
 }
 
+/// The largest weight of a member, mixed with a partner that is within every limit, for which [`Mixture::new`] does not
+/// refuse the pair (member first).
+///
+/// Formula: 1 if U_m <= tau_m for all m, else min over the other m of (tau_m - u_m) / (U_m - u_m), with U the bounds of the
+/// member and u those of the partner. Citation: S-OPS; docs/mixing.md. Deviation: lowered by a few units in the last
+/// place if rounding puts a weighted bound above its limit.
+#[must_use]
+pub fn largest_weight(member: &[f64], partner: &[f64], limits: &[f64]) -> f64 {
+    let bounds = || member.iter().zip(partner).zip(limits);
+    let weights = bounds()
+        .filter(|((bound, _), limit)| !within(**bound, **limit))
+        .map(|((bound, partner), limit)| (limit - partner) / (bound - partner));
+    let mut weight = weights.fold(1.0, f64::min).max(0.0);
+    let mut lowered = f64::EPSILON;
+    while weight > 0.0
+        && !bounds().all(|((bound, partner), &limit)| {
+            within(weight * bound + (1.0 - weight) * partner, limit)
+        })
+    {
+        weight = (weight - lowered).max(0.0);
+        lowered *= 2.0;
+    }
+    weight
+}
+
 /// How far the sum of weights may be from 1.
 const WEIGHT_TOLERANCE: f64 = 1e-12;
 
@@ -195,5 +220,44 @@ impl Mixture {
             .iter()
             .filter(|member| !member.source.is_baseline());
         planned.map(|member| member.weight).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_weight_is_that_of_its_formula_and_no_pair_is_refused() {
+        let shape = Shape::new(1, 1, 1).unwrap();
+        let policy = Arc::new(MemberPolicy::deterministic(shape, &[0]).unwrap());
+        let member = |weight, cost_bounds: &[f64; 2]| Member {
+            number: 0,
+            source: PolicySource::Plausible,
+            weight,
+            cost_bounds: cost_bounds.to_vec(),
+            policy: Arc::clone(&policy),
+        };
+        let mut state = 1_u64;
+        let mut number = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            (state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        for _ in 0..10_000 {
+            let limits = [3.0 * number(), number()];
+            let partner = limits.map(|limit| limit * number());
+            let bounds = [6.0 * number(), 6.0 * number()];
+            let weight = largest_weight(&bounds, &partner, &limits);
+            let exact = (0..2)
+                .filter(|&m| bounds[m] > limits[m])
+                .map(|m| (limits[m] - partner[m]) / (bounds[m] - partner[m]))
+                .fold(1.0, f64::min);
+            assert!(weight <= 1.0 && (weight - exact).abs() < 1e-13);
+            let members = vec![member(weight, &bounds), member(1.0 - weight, &partner)];
+            Mixture::new(0, members, limits.to_vec()).unwrap();
+        }
+        assert!((largest_weight(&[6.0], &[0.6], &[3.0]) - 2.4 / 5.4).abs() < 1e-15);
     }
 }

@@ -27,7 +27,7 @@ pub(crate) use biased_model::SignalListener;
 pub use biased_model::{BiasedCost, BiasedModel};
 pub use experience::Experience;
 pub use mix_settings::MixSettings;
-pub use mixture::{Member, MemberPolicy, Mixture};
+pub use mixture::{Member, MemberPolicy, Mixture, largest_weight};
 pub use optpess_lp::OptPessLp;
 pub use optpess_mix::OptPessMix;
 pub use optpess_primal_dual::OptPessPrimalDual;

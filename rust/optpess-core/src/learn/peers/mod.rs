@@ -1,4 +1,4 @@
-//! The algorithms that \[Liu21\] is compared with (its Table 1), and two reference learners: one
+//! The algorithms that \[Liu21\] is compared with (its Table 1, and S-OPS of 2025), and two reference learners: one
 //! that ignores the cost, and one that never leaves pi0.
 //!
 //! This file has what they share: the Input line, the protocol, counts and averages. What differs is an [`Algorithm`]:
@@ -15,6 +15,7 @@ mod optcmdp;
 mod optcmdp_bonus;
 mod optimistic_plan;
 mod optimistic_signals;
+mod sops;
 mod unconstrained;
 
 pub use always_baseline::{AlwaysBaseline, BaselineAlgorithm};
@@ -24,6 +25,7 @@ pub use opt_dual::{DualAlgorithm, OptDualCmdp};
 pub use opt_primal_dual::{MirrorAlgorithm, OptPrimalDualCmdp};
 pub use optcmdp::{OptCmdp, PlausibleAlgorithm};
 pub use optcmdp_bonus::{BonusAlgorithm, OptCmdpBonus};
+pub use sops::{Sops, SopsAlgorithm};
 pub use unconstrained::{UnconstrainedAlgorithm, UnconstrainedOptimistic};
 
 use serde::{Deserialize, Serialize};
@@ -31,7 +33,9 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
-use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, PolicySource};
+use crate::learn::{
+    BiasedSignals, Deployment, Experience, Figures, Learner, Mixture, PolicySource,
+};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -102,6 +106,14 @@ pub trait Algorithm: Send + Sync {
     fn multiplier(&self) -> f64 {
         0.0
     }
+
+    /// The mixture of which the last plan wrote a member; None for algorithms that deploy one policy.
+    fn mixture(&self) -> Option<&Mixture> {
+        None
+    }
+
+    /// Makes the coin that of a replicate of a run; algorithms without a coin do nothing.
+    fn set_coin(&mut self, _seed: u64, _replicate: u64) {}
 
     /// The guarantee on violations; most algorithms have none for single episodes.
     fn guarantee(&self, _terms: &LearningTerms) -> Option<Guarantee> {
@@ -259,13 +271,22 @@ impl<A: Algorithm> Learner for Peer<A> {
             | PolicySource::Cautious
             | PolicySource::Bold => (None, cost, None),
         };
+        let chosen = self.mixture().map(Mixture::chosen_member);
         Figures {
             optimistic_reward: reward,
             biased_cost: cost,
             cost_at_least: cost_at_least.map(|cost| cost.max(0.0)),
-            cost_at_most,
+            cost_at_most: chosen.map_or(cost_at_most, |member| member.cost_bounds.first().copied()),
             optimum_at_most,
         }
+    }
+
+    fn mixture(&self) -> Option<&Mixture> {
+        self.algorithm.mixture()
+    }
+
+    fn set_coin(&mut self, seed: u64, replicate: u64) {
+        self.algorithm.set_coin(seed, replicate);
     }
 
     fn guarantee(&self) -> Option<Guarantee> {

@@ -79,12 +79,29 @@ impl Plausible {
     }
 
     pub(crate) fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
-        self.signals.update_row(row, radii.observation(row.visits));
+        self.update_row_with(row, radii.observation(row.visits), |frequency| {
+            radii.successor(row.visits, frequency)
+        });
+    }
+
+    /// The same with other radii: of the signals, and of a successor with this frequency.
+    pub(crate) fn update_row_with(
+        &mut self,
+        row: &RowEstimate<'_>,
+        observation: f64,
+        successor: impl Fn(f64) -> f64,
+    ) {
+        self.signals.update_row(row, observation);
         if !row.successors.in_full().is_empty() {
-            let radius = |_, frequency| radii.successor(row.visits, frequency);
+            let radius = |_, frequency| successor(frequency);
             self.kernels
                 .set_row(row.step, row.pair, row.successors.in_full(), radius);
         }
+    }
+
+    /// The plausible kernels.
+    pub(crate) fn kernels(&self) -> &KernelBox {
+        &self.kernels
     }
 
     /// The problem over policies and plausible kernels.
