@@ -46,7 +46,9 @@ class Cart(gymnasium.Env[np.ndarray, np.ndarray]):
         """Pushes the cart; the wind pushes too, and the slope pulls it away from the top."""
         push = float(np.clip(action[0], -1.0, 1.0))
         position, speed = self._state
-        speed += 0.1 * (0.3 * np.tanh(position) + 2.0 * push - 0.4 * speed + self.np_random.normal(0.0, 1.0))
+        speed += 0.1 * (
+            0.3 * np.tanh(position) + 2.0 * push - 0.4 * speed + self.np_random.normal(0.0, 1.0)
+        )
         self._state = np.array([position + 0.1 * speed, speed])
         self._step += 1
         reward = float(np.exp(-(self._state[0] ** 2)))

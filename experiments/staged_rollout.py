@@ -159,7 +159,7 @@ def tables(record: dict[str, Any]) -> str:
     lines += [
         f"| all | | {total['deployments']:,} | {total['exceeded']} | |",
         "",
-        f"The largest share of any kind is {total['largest_share']:.4f}; the exact binomial test of \"at most "
+        f'The largest share of any kind is {total["largest_share"]:.4f}; the exact binomial test of "at most '
         f'{DELTA}" against "more" has a p-value of at least {total["least_p_value"]:.3g} for every kind. For '
         f"comparison, the failure probability {record['control'][0]['failure_probability']} on the kind that "
         f"fails most often: exceeded in {record['control'][0]['exceeded']:,} of "

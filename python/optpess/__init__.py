@@ -14,11 +14,13 @@ The names below are the public interface; everything else may change. They fall 
   learners ``AlwaysBaseline`` and ``UnconstrainedOptimistic``. All are a ``Learner``. They hand out
   ``Deployment`` (with a ``Certificate``, or a ``Mixture`` of ``Member`` policies), ``Estimates``,
   ``Signals`` and ``Progress``.
+- the learner to start with, ``OptPessMix``, with ``Knowledge`` and ``Exploration``; ``certify`` gives
+  ``PolicyBounds`` of any policy.
 - arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem`` or ``Scaled`` (either is a
   ``ConfidenceRule``); ``SubGaussianRadius`` or ``PaperRadius`` (either is a ``CostRadius``). What
-  follows is a ``Guarantee``: ``ZeroViolation`` or ``BoundedViolation``.
-- deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate`` and the guarantee
+  follows is a ``Guarantee``: ``ZeroViolation``, ``BoundedViolation`` or
   ``SafeMixture``.
+- deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate``.
 - runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, and what they return: ``Run`` with
   ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``.
 - exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.
@@ -52,6 +54,7 @@ from optpess.exceptions import (
     SolverError,
 )
 from optpess.learn.base import Deployment, Estimates, Learner, Member, Mixture, Signals
+from optpess.learn.mix import Exploration, Knowledge, OptPessMix, PolicyBounds, certify
 from optpess.learn.optpess import OptPessLP, OptPessPrimalDual
 from optpess.learn.peers import (
     CUCRL,
@@ -65,7 +68,7 @@ from optpess.learn.peers import (
     UnconstrainedOptimistic,
 )
 from optpess.learn.progress import Progress
-from optpess.learn.staged_rollout import RolloutCertificate, SafeMixture, StagedRollout
+from optpess.learn.staged_rollout import RolloutCertificate, StagedRollout
 from optpess.learn.terms import (
     BoundedViolation,
     ConfidenceRule,
@@ -73,6 +76,7 @@ from optpess.learn.terms import (
     Guarantee,
     PaperRadius,
     SafeBaseline,
+    SafeMixture,
     SafetyMargin,
     Scaled,
     SubGaussianRadius,
@@ -109,6 +113,7 @@ __all__ = [
     "Deterministic",
     "Endpoint",
     "Estimates",
+    "Exploration",
     "ExtendedPlan",
     "Finding",
     "Forecast",
@@ -118,6 +123,7 @@ __all__ = [
     "GuaranteeWarning",
     "InfeasibleError",
     "InvalidInputError",
+    "Knowledge",
     "Learner",
     "Member",
     "Mixture",
@@ -128,10 +134,12 @@ __all__ = [
     "OptDualCMDP",
     "OptPessError",
     "OptPessLP",
+    "OptPessMix",
     "OptPessPrimalDual",
     "OptPrimalDualCMDP",
     "PaperRadius",
     "Plan",
+    "PolicyBounds",
     "Progress",
     "ProtocolError",
     "Reevaluation",
@@ -154,6 +162,7 @@ __all__ = [
     "ZeroViolation",
     "__version__",
     "backward_induction",
+    "certify",
     "compare",
     "evaluate",
     "extended_induction",

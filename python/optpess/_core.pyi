@@ -32,6 +32,7 @@ __all__ = [
     "margin_learner",
     "mix_policies",
     "occupancy",
+    "optpess_mix",
     "policy_from_occupancy",
     "recorded_episodes",
     "sample",
@@ -461,6 +462,7 @@ class Learner:
     def progress(self) -> ProgressDict: ...
     def gate_extrapolation(self, model: Model) -> int | None: ...
     def broken_safety_claim(self, model: Model) -> str | None: ...
+    def certify(self, policy: PolicyLike) -> tuple[list[float], list[float], list[float], list[int]]: ...
     def copy(self) -> Learner: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -478,7 +480,12 @@ class Learner:
     @property
     def guarantee(
         self,
-    ) -> tuple[Literal["zero"], float] | tuple[Literal["bounded"], float, int | None, int] | None: ...
+    ) -> (
+        tuple[Literal["zero"], float]
+        | tuple[Literal["bounded"], float, int | None, int]
+        | tuple[Literal["mixture"], float, list[str]]
+        | None
+    ): ...
     @property
     def promise(self) -> str | None: ...
 
@@ -549,6 +556,13 @@ def sops(
     factor: float | None,
     replan_growth: float,
     seed: int,
+) -> Learner: ...
+def optpess_mix(
+    initial: ArrayLike,
+    baseline: PolicyLike,
+    cost_limits: list[float],
+    safe_costs: list[float] | None,
+    settings: dict[str, object],
 ) -> Learner: ...
 def always_baseline(
     initial: ArrayLike,

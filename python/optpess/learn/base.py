@@ -18,6 +18,7 @@ from optpess.learn.terms import (
     ConfidenceRule,
     Guarantee,
     SafeBaseline,
+    SafeMixture,
     SafetyMargin,
     Theorem,
     ZeroViolation,
@@ -189,7 +190,8 @@ class Learner:
     def observe(
         self, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, costs: ArrayLike
     ) -> None:
-        """Takes in the episode that was played: arrays ``[H]`` (states may be ``[H + 1]``).
+        """Takes in the episode that was played: arrays ``[H]`` (states may be ``[H + 1]``). A learner
+        with M > 1 limits takes costs ``[M, H]``.
 
         If an argument is refused, the learner does not change.
         """
@@ -201,9 +203,10 @@ class Learner:
         return Shape(*self.parameters["shape"])
 
     @property
-    def num_episodes(self) -> int:
-        """K."""
-        return int(self.parameters["num_episodes"])
+    def num_episodes(self) -> int | None:
+        """K; None for a learner that needs none."""
+        given = self.parameters["num_episodes"]
+        return None if given is None else int(given)
 
     @property
     def episodes_observed(self) -> int:
@@ -253,6 +256,8 @@ class Learner:
             return None
         if guarantee[0] == "zero":
             return ZeroViolation(guarantee[1])
+        if guarantee[0] == "mixture":
+            return SafeMixture(guarantee[1], tuple(guarantee[2]))
         return BoundedViolation(*guarantee[1:])
 
     @staticmethod
@@ -261,7 +266,7 @@ class Learner:
         shape: tuple[int, int, int],
         cost_limit: float,
         safe_cost: float | None,
-        num_episodes: int,
+        num_episodes: int | None,
         **further: Any,
     ) -> dict[str, Any]:
         """What records keep of a learner's arguments, as plain numbers and words."""
@@ -270,7 +275,7 @@ class Learner:
             "shape": [int(size) for size in shape],
             "cost_limit": float(cost_limit),
             "safe_cost": None if safe_cost is None else float(safe_cost),
-            "num_episodes": int(num_episodes),
+            "num_episodes": None if num_episodes is None else int(num_episodes),
         } | further
 
     def __copy__(self) -> Self:
@@ -296,7 +301,8 @@ class Learner:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.shape._asdict().items())
-        played = f"episode {self.episodes_observed} of {self.num_episodes}"
+        last = "" if self.num_episodes is None else f" of {self.num_episodes}"
+        played = f"episode {self.episodes_observed}{last}"
         return f"{type(self).__name__}({sizes}, {played}, guarantee={self.guarantee})"
 
 
@@ -347,8 +353,14 @@ class MarginLearner(Learner):
         return self._inner.multiplier
 
 
-def check_baseline(baseline: SafeBaseline, shape: tuple[int, int, int]) -> None:
-    """Refuses a baseline of another shape than the learner's."""
+def check_baseline(
+    baseline: SafeBaseline, shape: tuple[int, int, int], *, several: bool = False
+) -> None:
+    """Refuses a baseline of another shape than the learner's, and several limits unless allowed."""
+    if not several and len(baseline.cost_limits) > 1:
+        raise InvalidInputError(
+            f"baseline has {len(baseline.cost_limits)} limits; this learner takes one; see OptPessMix"
+        )
     if np.shape(baseline.policy) != tuple(shape):
         raise InvalidInputError(
             f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"

@@ -69,7 +69,7 @@ class OptPessLP(Learner):
         check_baseline(baseline, shape)
         if engine not in ("parametric", "highs"):
             raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
-        safe_cost = None if baseline.margin is None else float(baseline.margin.safe_cost)
+        safe_cost = baseline.safe_cost
         self._inner = _core.Learner.optpess_lp(
             initial,
             baseline.policy,

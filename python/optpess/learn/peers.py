@@ -10,7 +10,7 @@ from optpess import _core
 from optpess.arrays import ArrayLike, TransitionsLike
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, MarginLearner, check_baseline, states_its_arguments
-from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem
+from optpess.learn.terms import ConfidenceRule, SafeBaseline, SafetyMargin, Theorem
 
 __all__ = [
     "CUCRL",
@@ -72,7 +72,7 @@ class AlwaysBaseline(PeerLearner):
         num_episodes: int,
     ) -> None:
         check_baseline(baseline, shape)
-        safe_cost = None if baseline.margin is None else float(baseline.margin.safe_cost)
+        safe_cost = baseline.safe_cost
         self._inner = _core.always_baseline(
             initial,
             baseline.policy,
@@ -314,7 +314,7 @@ class CUCRL(PeerLearner):
         check_baseline(baseline, shape)
         if baseline.margin is None:
             raise InvalidInputError("C-UCRL needs a baseline with a margin; its cost is not estimated")
-        margin = baseline.margin
+        margin = SafetyMargin(baseline.cost_limit, baseline.safe_cost or 0.0)
         self._inner = _core.cucrl(
             transitions,
             initial,
@@ -377,7 +377,7 @@ class SOPS(PeerLearner):
         >>> [member.source for member in mixture.members], mixture.weights.round(3).tolist()
         (['Plausible', 'Baseline'], [0.249, 0.751])
         >>> learner.guarantee
-        ZeroViolation(probability=0.95)
+        SafeMixture(probability=0.95, rests_on=())
     """
 
     def __init__(
@@ -395,7 +395,7 @@ class SOPS(PeerLearner):
         check_baseline(baseline, shape)
         if baseline.margin is None:
             raise InvalidInputError("S-OPS needs a baseline with a margin; its cost is not estimated")
-        margin = baseline.margin
+        margin = SafetyMargin(baseline.cost_limit, baseline.safe_cost or 0.0)
         self._inner = _core.sops(
             initial,
             baseline.policy,

@@ -13,24 +13,12 @@ import numpy as np
 from optpess import _core, storage
 from optpess.arrays import ArrayLike, FloatArray
 from optpess.exceptions import InvalidInputError
+from optpess.learn.terms import SafeMixture
 
-__all__ = ["RolloutCertificate", "SafeMixture", "StagedRollout"]
+__all__ = ["RolloutCertificate", "StagedRollout"]
 
 _FORMAT = "optpess-staged-rollout-1"
 _BOUND = "mixture of bets"
-
-
-@dataclass(frozen=True, slots=True)
-class SafeMixture:
-    """With this probability, in every episode the expected cost given the past, over the coin too, is
-    within every limit. It is no promise for the branch that the coin chose.
-
-    Provided the baseline costs at most what was stated in expectation, no episode costs more than the
-    largest cost stated, and the candidate does not change: given the past, its expected cost is the
-    same in every episode.
-    """
-
-    probability: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Self, SupportsFloat, TypeAlias
+
+import numpy as np
 
 from optpess import _core
-from optpess.arrays import PolicyLike
+from optpess.arrays import FloatArray, PolicyLike
 from optpess.exceptions import InvalidInputError
 
 __all__ = [
@@ -16,6 +19,7 @@ __all__ = [
     "Guarantee",
     "PaperRadius",
     "SafeBaseline",
+    "SafeMixture",
     "SafetyMargin",
     "Scaled",
     "SubGaussianRadius",
@@ -92,9 +96,26 @@ class BoundedViolation:
         return self.num_episodes / self.tightening_horizon
 
 
+@dataclass(frozen=True, slots=True)
+class SafeMixture:
+    """With this probability, in every episode the expected cost given the past, over the coin too, is
+    within every limit. It is no promise for the branch that the coin chose.
+
+    Provided the baseline costs at most what was stated in expectation, observations are as stated, and
+    all that was declared to be known is true. For :class:`StagedRollout` also: no episode costs more
+    than the largest cost stated, and the candidate does not change: given the past, its expected cost
+    is the same in every episode.
+    """
+
+    probability: float
+    """At least 1 - delta."""
+    rests_on: tuple[str, ...] = ()
+    """The entries of :class:`Knowledge` that were declared."""
+
+
 ConfidenceRule: TypeAlias = Theorem | Scaled
 CostRadius: TypeAlias = SubGaussianRadius | PaperRadius
-Guarantee: TypeAlias = ZeroViolation | BoundedViolation
+Guarantee: TypeAlias = ZeroViolation | BoundedViolation | SafeMixture
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +149,10 @@ class SafeBaseline:
 
     policy: PolicyLike
     """``[H, S, A]``."""
-    margin: SafetyMargin | None
-    """The limit and the safe cost; None if the cost is to be estimated."""
-    _cost_limit: float | None = None
+    margin: SafetyMargin | Sequence[SafetyMargin] | None
+    """The limit and the safe cost, or one of them for each constraint; None if the cost is to be
+    estimated."""
+    _cost_limit: float | Sequence[float] | None = None
     _radius: CostRadius = SubGaussianRadius()
 
     def __post_init__(self) -> None:
@@ -138,25 +160,53 @@ class SafeBaseline:
             raise InvalidInputError(
                 "a SafeBaseline needs a margin; for a cost to be estimated, use SafeBaseline.estimated"
             )
+        if not isinstance(self.margin, SafetyMargin | None):
+            object.__setattr__(self, "margin", tuple(self.margin))
+            if not self.margin:
+                raise InvalidInputError("margin is empty; a SafeBaseline needs at least one margin")
 
     @classmethod
     def estimated(
         cls,
         policy: PolicyLike,
-        cost_limit: float,
+        cost_limit: float | Sequence[float],
         *,
         radius: CostRadius = SubGaussianRadius(),
     ) -> Self:
-        """A baseline of unknown cost, which the learner first estimates by playing it (Appendix E).
-
-        The estimate uses half of the learner's failure probability.
+        """A baseline of unknown cost, which the learner first estimates by playing it: with ``radius``
+        in OptPess-LP (Appendix E), which uses half of its failure probability; by its certificates in
+        OptPess-Mix. ``cost_limit`` is a number, or one for each constraint.
         """
-        return cls(policy, None, float(cost_limit), radius)
+        limit = float(cost_limit) if isinstance(cost_limit, SupportsFloat) else tuple(cost_limit)
+        return cls(policy, None, limit, radius)
+
+    @property
+    def cost_limits(self) -> FloatArray:
+        """The cost limits, ``[M]``."""
+        if self.margin is None:
+            assert self._cost_limit is not None
+            return np.atleast_1d(np.array(self._cost_limit, dtype=np.float64))
+        return np.array([float(margin.cost_limit) for margin in self._margins])
+
+    @property
+    def safe_costs(self) -> FloatArray | None:
+        """The safe costs, ``[M]``; None if they are to be estimated."""
+        if self.margin is None:
+            return None
+        return np.array([float(margin.safe_cost) for margin in self._margins])
 
     @property
     def cost_limit(self) -> float:
-        """The cost limit tau."""
-        if self.margin is not None:
-            return float(self.margin.cost_limit)
-        assert self._cost_limit is not None
-        return self._cost_limit
+        """The cost limit tau; the first one of several constraints."""
+        return float(self.cost_limits[0])
+
+    @property
+    def safe_cost(self) -> float | None:
+        """The safe cost; the first one of several constraints. None if it is to be estimated."""
+        return None if self.safe_costs is None else float(self.safe_costs[0])
+
+    @property
+    def _margins(self) -> Sequence[SafetyMargin]:
+        if isinstance(self.margin, SafetyMargin):
+            return (self.margin,)
+        return self.margin or ()

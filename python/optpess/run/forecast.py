@@ -59,7 +59,8 @@ def forecast(model: CMDP, learner: Learner) -> Forecast:
         (None, True, True)
     """
     would_leave = learner._inner.gate_extrapolation(model)
-    beyond = would_leave is not None and would_leave >= learner.num_episodes
+    last = learner.num_episodes
+    beyond = would_leave is not None and last is not None and would_leave >= last
     leaves = None if beyond else would_leave
     horizon = None
     if isinstance(learner, OptPessPrimalDual):
@@ -67,13 +68,13 @@ def forecast(model: CMDP, learner: Learner) -> Forecast:
         delta = learner.parameters["failure_probability"]
         horizon = _core.tightening_horizon(learner.shape, *margin, delta)
     will_change = leaves is not None and leaves >= learner.episodes_observed
-    seconds = None if will_change else _seconds(model, learner)
+    seconds = None if will_change or last is None else _seconds(model, learner, last)
     return Forecast(leaves, horizon, seconds, would_leave, beyond)
 
 
-def _seconds(model: CMDP, learner: Learner) -> float:
+def _seconds(model: CMDP, learner: Learner, last: int) -> float:
     """Times longer and longer bursts of the episodes that are left, until one takes long enough."""
-    left = learner.num_episodes - learner.episodes_observed
+    left = last - learner.episodes_observed
     if left == 0:
         return 0.0
     burst = min(256, left)

@@ -14,7 +14,7 @@ import numpy as np
 from optpess import storage
 from optpess.arrays import BoolArray, FloatArray, IntArray
 from optpess.exceptions import InvalidInputError
-from optpess.learn.terms import BoundedViolation, Guarantee, ZeroViolation
+from optpess.learn.terms import BoundedViolation, Guarantee, SafeMixture, ZeroViolation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -281,6 +281,9 @@ def _guarantee_in(stored: list[Any] | None) -> Guarantee | None:
     if stored is None:
         return None
     kind, probability, *further = stored
+    if kind == "SafeMixture":
+        (known,) = further
+        return SafeMixture(float(probability), tuple(str(name) for name in known))
     # Older files have no numbers beside the probability.
     numbers = [None if number is None else int(number) for number in further]
     kinds: dict[str, Callable[..., Guarantee]] = {

@@ -127,7 +127,7 @@ def _broken_claim(model: CMDP, learner: Learner) -> str | None:
 
 
 def _episodes_left(learner: Learner) -> int:
-    if learner.parameters.get("num_episodes") is None:
+    if learner.num_episodes is None:
         raise InvalidInputError(
             f"episodes is None, but {type(learner).__name__} has no num_episodes: "
             "say how many episodes to play"
@@ -144,7 +144,8 @@ def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> No
         if leaves is None:
             expected = "not within 10^18 episodes"
         else:
-            beyond = "not within K, but " if leaves >= learner.num_episodes else ""
+            last = learner.num_episodes
+            beyond = "not within K, but " if last is not None and leaves >= last else ""
             expected = f"{beyond}at episode {leaves}"
         warnings.warn(
             f"this run is expected to play the baseline in all {episodes} episodes: with these bonuses "

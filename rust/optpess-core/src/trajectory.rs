@@ -24,12 +24,33 @@ impl Trajectory {
         rewards: Vec<f64>,
         costs: Vec<f64>,
     ) -> Result<Self> {
+        Self::with_costs(shape, 1, states, actions, rewards, costs)
+    }
+
+    /// [`Trajectory::checked`] with several costs, `[M, H]`.
+    pub fn with_costs(
+        shape: Shape,
+        num_costs: usize,
+        states: Vec<u32>,
+        actions: Vec<u32>,
+        rewards: Vec<f64>,
+        costs: Vec<f64>,
+    ) -> Result<Self> {
         let horizon = shape.horizon();
+        if num_costs > 1 && costs.len() != num_costs * horizon {
+            return Err(Error::ShapeMismatch {
+                array: "costs",
+                axes: "[M, H]",
+                expected: vec![num_costs, horizon],
+                found: vec![costs.len()],
+            });
+        }
+        let first_costs = if num_costs > 1 { horizon } else { costs.len() };
         let lengths = [
             ("states", states.len()),
             ("actions", actions.len()),
             ("rewards", rewards.len()),
-            ("costs", costs.len()),
+            ("costs", first_costs),
         ];
         for (array, found) in lengths {
             if found != horizon {
@@ -55,10 +76,12 @@ impl Trajectory {
             }
         }
         for (array, values) in [("rewards", &rewards), ("costs", &costs)] {
-            if let Some(step) = values.iter().position(|value| !value.is_finite()) {
+            if let Some(place) = values.iter().position(|value| !value.is_finite()) {
+                let index = [place / horizon, place % horizon];
+                let several = array == "costs" && num_costs > 1;
                 return Err(Error::NotFinite {
-                    place: ArrayIndex::new(array, &[step]),
-                    found: values[step],
+                    place: ArrayIndex::new(array, if several { &index } else { &index[1..] }),
+                    found: values[place],
                 });
             }
         }

@@ -1,10 +1,12 @@
 //! The Python class of learners.
 
 use numpy::PyArrayDyn;
+use optpess_core::certify::PolicyBounds;
 use optpess_core::confidence::{
-    ConfidenceRule, CostRadius, Guarantee, LearningTerms, MAX_EPISODES, SafetyMargin,
+    ConfidenceRule, CostRadius, Guarantee, LearningTerms, MAX_EPISODES, Observations, SafetyMargin,
 };
 use optpess_core::error::{ArrayIndex, Error, Interval};
+use optpess_core::knowledge::{Knowledge, Support};
 use optpess_core::learn::peers::{
     AlwaysBaseline, Cucrl, KnownTransitions, Opdop, OptCmdp, OptCmdpBonus, OptDualCmdp,
     OptPrimalDualCmdp, Sops, UnconstrainedOptimistic,
@@ -12,9 +14,11 @@ use optpess_core::learn::peers::{
 use optpess_core::learn::{
     AnyLearner, Deployment, Learner as Verbs, Mixture, OptPessLp, OptPessPrimalDual, SafeBaseline,
 };
+use optpess_core::learn::{Exploration, LimitedBaseline, MixSettings, OptPessMix};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{SafetyClaim, gate_extrapolation};
 use optpess_core::shape::Shape;
+use optpess_core::table::Signal;
 use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,7 +27,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::call;
 use crate::convert::{Input, array_out, count_up_to, to_py};
 use crate::error::{to_python, unknown_choice};
-use crate::evaluate::{initial_in, policy_in};
+use crate::evaluate::{initial_in, policy_in, signal_in};
 use crate::model::Model;
 use crate::transitions::kernel_of_shape;
 
@@ -115,8 +119,18 @@ impl Learner {
         }
         let actions = indices("actions", actions, shape.num_actions())?;
         let floats = |name, object| Input::new(name, object)?.with_rank(1, "[H]")?.floats();
-        let (rewards, costs) = (floats("rewards", rewards)?, floats("costs", costs)?);
-        let seen = to_py(Trajectory::checked(shape, states, actions, rewards, costs))?;
+        let rewards = floats("rewards", rewards)?;
+        let num_costs = self.learner.cost_limits().len();
+        let seen = if num_costs == 1 {
+            let costs = floats("costs", costs)?;
+            to_py(Trajectory::checked(shape, states, actions, rewards, costs))?
+        } else {
+            let costs = Input::new("costs", costs)?.with_shape(&[num_costs, horizon], "[M, H]")?;
+            let costs = costs.floats()?;
+            to_py(Trajectory::with_costs(
+                shape, num_costs, states, actions, rewards, costs,
+            ))?
+        };
         to_py(self.learner.observe(&seen))
     }
 
@@ -195,7 +209,8 @@ impl Learner {
         self.learner.promise()
     }
 
-    /// ("zero", probability), or ("bounded", probability, C'' or None, K), or None.
+    /// ("zero", probability), or ("bounded", probability, C'' or None, K), or ("mixture", probability, names of what was
+    /// declared to be known), or None.
     #[getter]
     fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let found = match self.learner.guarantee() {
@@ -207,6 +222,23 @@ impl Learner {
                 tightening_horizon,
                 num_episodes,
             }) => ("bounded", probability, tightening_horizon, num_episodes).into_pyobject(py)?,
+            Some(Guarantee::SafeMixtures {
+                probability,
+                stationary,
+                rewards,
+                costs,
+                support,
+            }) => {
+                let facts = [
+                    ("stationary", stationary),
+                    ("rewards", rewards),
+                    ("costs", costs),
+                    ("support", support),
+                ];
+                let known = facts.into_iter().filter(|(_, known)| *known);
+                let names: Vec<&str> = known.map(|(name, _)| name).collect();
+                ("mixture", probability, names).into_pyobject(py)?
+            }
             None => return Ok(None),
         };
         Ok(Some(found))
@@ -256,6 +288,32 @@ impl Learner {
         Ok(claim
             .filter(|claim| !claim.holds())
             .map(|claim| claim.to_string()))
+    }
+
+    /// Bounds on the costs of a policy by OptPess-Mix's confidence sets: upper, lower, by its own episodes (NaN if it has
+    /// played none on trial), and the number of these; each `[M]`.
+    #[expect(clippy::type_complexity, reason = "four arrays")]
+    fn certify<'py>(
+        &self,
+        py: Python<'py>,
+        policy: &Bound<'py, PyAny>,
+    ) -> PyResult<(Vec<f64>, Vec<f64>, Vec<f64>, Vec<u64>)> {
+        let AnyLearner::OptPessMix(learner) = &self.learner else {
+            return Err(PyValueError::new_err(
+                "only OptPess-Mix has confidence sets to certify with",
+            ));
+        };
+        let shape = learner.shape();
+        let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
+        let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
+        let bounds = call::run(py, || learner.certify(&policy))?;
+        let own = |bound: &PolicyBounds| bound.own.unwrap_or((f64::NAN, 0));
+        Ok((
+            bounds.iter().map(|bound| bound.upper).collect(),
+            bounds.iter().map(|bound| bound.lower).collect(),
+            bounds.iter().map(|bound| own(bound).0).collect(),
+            bounds.iter().map(|bound| own(bound).1).collect(),
+        ))
     }
 
     /// An independent copy.
@@ -443,6 +501,88 @@ pub fn margin_learner(
     };
     Ok(Learner {
         learner: to_py(learner)?,
+    })
+}
+
+/// OptPess-Mix; `settings` holds the arguments that have names.
+#[pyfunction]
+pub fn optpess_mix(
+    initial: &Bound<'_, PyAny>,
+    baseline: &Bound<'_, PyAny>,
+    cost_limits: Vec<f64>,
+    safe_costs: Option<Vec<f64>>,
+    settings: &Bound<'_, PyDict>,
+) -> PyResult<Learner> {
+    let policy = policy_in("baseline", baseline)?;
+    let shape = policy.shape();
+    let initial = initial_in(initial, shape.num_states())?;
+    let baseline = match &safe_costs {
+        Some(costs) => {
+            let margins = cost_limits.iter().zip(costs);
+            let margins = margins.map(|(&limit, &safe)| SafetyMargin::new(limit, safe));
+            to_py(
+                margins
+                    .collect::<Result<Vec<_>, _>>()
+                    .and_then(|m| LimitedBaseline::new(policy, &m)),
+            )
+        }
+        None => to_py(LimitedBaseline::estimated(policy, &cost_limits)),
+    }?;
+    let given = |name: &str| {
+        settings
+            .get_item(name)
+            .map(|found| found.filter(|value| !value.is_none()))
+    };
+    let number = |name: &str| match given(name)? {
+        Some(value) => value.extract::<f64>(),
+        None => Err(PyValueError::new_err(format!("{name} is missing"))),
+    };
+    let costs = given("costs")?.map(|costs| -> PyResult<Vec<Signal>> {
+        let each = costs.try_iter()?;
+        each.map(|cost| signal_in("costs", &cost?, shape)).collect()
+    });
+    let support = given("support")?.map(|mask| -> PyResult<Support> {
+        let (mask, sizes) = (Input::new("support", &mask)?, shape.sizes());
+        let rank = mask.shape().len();
+        let per_step = [sizes[0], sizes[1], sizes[2], sizes[1]];
+        let expected = if rank == 3 {
+            &per_step[1..]
+        } else {
+            &per_step[..]
+        };
+        let mask = mask.with_shape(expected, "[H, S, A, S] or [S, A, S]")?;
+        let mask: Vec<bool> = mask.floats()?.iter().map(|&entry| entry > 0.0).collect();
+        to_py(Support::new(shape, &mask))
+    });
+    let rewards = given("rewards")?.map(|rewards| signal_in("rewards", &rewards, shape));
+    let settings = MixSettings {
+        failure_probability: number("failure_probability")?,
+        knowledge: Knowledge {
+            stationary: number("stationary")? > 0.0,
+            rewards: rewards.transpose()?,
+            costs: costs.transpose()?,
+            support: support.transpose()?,
+        },
+        observations: match given("variance_proxy")? {
+            None => Observations::Bounded,
+            Some(proxy) => Observations::SubGaussian {
+                variance_proxy: proxy.extract()?,
+            },
+        },
+        exploration: Exploration {
+            share: number("share")?,
+            least_share: number("least_share")?,
+            threshold: number("threshold")?,
+        },
+        replan_growth: number("replan_growth")?,
+        seed: match given("seed")? {
+            Some(seed) => seed.extract()?,
+            None => 0,
+        },
+    };
+    let learner = to_py(OptPessMix::new(initial, baseline, settings))?;
+    Ok(Learner {
+        learner: learner.into(),
     })
 }
 

@@ -24,7 +24,9 @@ mod _core {
         evaluate, mix_policies, occupancy, policy_from_occupancy, state_values, value_difference,
     };
     #[pymodule_export]
-    use crate::learner::{Learner, always_baseline, check_margin, cucrl, margin_learner, sops};
+    use crate::learner::{
+        Learner, always_baseline, check_margin, cucrl, margin_learner, optpess_mix, sops,
+    };
     #[pymodule_export]
     use crate::model::{Model, check_noise};
     #[pymodule_export]

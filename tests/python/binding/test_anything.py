@@ -65,6 +65,11 @@ LEARNER = op.OptPessPrimalDual(
     num_episodes=3,
 )
 # name: (function, number of positional arguments, some named ones); planners are given a model.
+MIX = op.OptPessMix(
+    shape=MODEL.shape,
+    initial=MODEL.initial,
+    baseline=op.SafeBaseline.estimated(np.full(MODEL.shape, 1 / MODEL.shape[2]), LEARNER.cost_limit),
+)
 FUNCTIONS = {
     "evaluate": (op.evaluate, 4, []),
     "state_values": (op.state_values, 3, []),
@@ -88,6 +93,7 @@ FUNCTIONS = {
     "simulate": (partial(op.simulate, MODEL, LEARNER), 0, ["seed", "threads", "episodes"]),
     "compare": (partial(op.compare, MODEL, {"one": LEARNER}), 0, ["replicates", "seed"]),
     "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),
+    "certify": (partial(op.certify, learner=MIX), 1, []),
     "load_run": (op.load_run, 1, []),
     "Gaussian": (op.Gaussian, 1, []),
     "Uniform": (op.Uniform, 1, []),

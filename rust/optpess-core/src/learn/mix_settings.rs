@@ -1,6 +1,7 @@
 //! The settings of OptPess-Mix, and the split of delta between its two certificates.
 
 use crate::confidence::Observations;
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::knowledge::Knowledge;
 use crate::learn::Exploration;
 
@@ -22,4 +23,40 @@ pub struct MixSettings {
     pub replan_growth: f64,
     /// The seed of the coin.
     pub seed: u64,
+}
+
+impl MixSettings {
+    /// Refuses numbers out of range, by name.
+    pub(super) fn check(&self) -> Result<()> {
+        let (unit, least) = (Interval::closed(0.0, 1.0), Interval::closed(0.0, f64::MAX));
+        let Exploration {
+            share,
+            least_share,
+            threshold,
+        } = self.exploration;
+        let numbers = [
+            ("exploration share", share, unit),
+            ("exploration least_share", least_share, unit),
+            ("exploration threshold", threshold, least),
+            ("replan_growth", self.replan_growth, least),
+        ];
+        let proxy = match self.observations {
+            Observations::Bounded => None,
+            Observations::SubGaussian { variance_proxy } => Some((
+                "variance_proxy",
+                variance_proxy,
+                Interval::open_closed(0.0, f64::MAX),
+            )),
+        };
+        for (name, found, allowed) in numbers.into_iter().chain(proxy) {
+            if !allowed.contains(found) {
+                return Err(Error::OutOfRange {
+                    place: ArrayIndex::scalar(name),
+                    found,
+                    allowed,
+                });
+            }
+        }
+        Ok(())
+    }
 }

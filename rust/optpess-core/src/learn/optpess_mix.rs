@@ -52,6 +52,7 @@ impl OptPessMix {
         baseline: LimitedBaseline,
         settings: MixSettings,
     ) -> Result<Self> {
+        settings.check()?;
         let limits = baseline.limits().to_vec();
         let portfolio = Portfolio::new(&baseline, &settings)?;
         let mixture = Mixture::new(0, vec![portfolio.member((0, 1.0))], limits)?;
@@ -97,7 +98,7 @@ impl OptPessMix {
 
     /// The bounds of any policy: the worst case over the sets, from above and below, and the bound from own episodes if
     /// it is a candidate on trial.
-    pub fn certify(&mut self, policy: &MarkovPolicy) -> Result<Vec<PolicyBounds>> {
+    pub fn certify(&self, policy: &MarkovPolicy) -> Result<Vec<PolicyBounds>> {
         let own = self.portfolio.own_bounds(policy);
         self.model.bounds_of(policy, own)
     }

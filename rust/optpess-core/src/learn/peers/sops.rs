@@ -232,6 +232,12 @@ impl Algorithm for SopsAlgorithm {
     fn guarantee(&self, terms: &LearningTerms) -> Option<Guarantee> {
         let probability = 1.0 - terms.failure_probability();
         let kept = terms.rule().keeps_guarantee();
-        kept.then_some(Guarantee::ZeroViolation { probability })
+        kept.then_some(Guarantee::SafeMixtures {
+            probability,
+            stationary: false,
+            rewards: false,
+            costs: false,
+            support: false,
+        })
     }
 }

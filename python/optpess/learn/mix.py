@@ -1,0 +1,228 @@
+"""OptPess-Mix: safe from the first episode, by tossing a coin between certified policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsIndex
+
+import numpy as np
+
+from optpess import _core
+from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
+from optpess.exceptions import InvalidInputError
+from optpess.learn.base import Learner, check_baseline, states_its_arguments
+from optpess.learn.terms import SafeBaseline
+
+__all__ = ["Exploration", "Knowledge", "OptPessMix", "PolicyBounds", "certify"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Knowledge:
+    """What is known of the problem before learning. Each entry narrows the confidence sets and keeps the
+    guarantee, which names it; the guarantee holds if the entry is true.
+
+    An observation that contradicts an entry is refused by name: a successor outside of the support at
+    once, means when the average of the observations shows it.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.ring()
+        >>> op.Knowledge(stationary=True, support=model.transitions.to_array() > 0)
+        Knowledge(stationary=True, support)
+    """
+
+    stationary: bool = False
+    """Whether transitions, rewards and costs are the same at every step. Counts are then pooled."""
+    rewards: ArrayLike | None = None
+    """The mean rewards, ``[H, S, A]`` or ``[S, A]``."""
+    costs: ArrayLike | None = None
+    """The mean costs, ``[H, S, A]`` or ``[S, A]``; with M constraints a sequence of M of them."""
+    support: ArrayLike | None = None
+    """True where a successor is possible, ``[H, S, A, S]`` or ``[S, A, S]``."""
+
+    def __repr__(self) -> str:
+        tables = (name for name in ("rewards", "costs", "support") if getattr(self, name) is not None)
+        return f"Knowledge({', '.join([f'stationary={self.stationary}', *tables])})"
+
+
+@dataclass(frozen=True, slots=True)
+class Exploration:
+    """How much :class:`OptPessMix` explores. No guarantee depends on it."""
+
+    share: float = 0.2
+    """The explorer's share of the episodes when nothing has been gained, times the relative gap that is
+    left later on."""
+    least_share: float = 0.01
+    """The least share, so that no policy is left unexplored for ever."""
+    threshold: float = 1.0
+    """The width of the explorer's optimistic sets, as ln(1/level) of one sequence."""
+
+
+@states_its_arguments
+class OptPessMix(Learner):
+    """Safe from the first episode: a coin chooses between policies whose certified costs, weighted, are
+    within the limits.
+
+    Given a safe policy, the learner needs no number of episodes and never waits. A policy is certified
+    by the worst case over confidence sets and by the episodes it has played itself; the weights of
+    better policies grow as their certificates fall. Observed rewards and costs must lie in [0, 1],
+    unless ``variance_proxy`` is given.
+
+    Args:
+        shape: ...
+        initial: ...
+        baseline: the safe policy, with its margin, one margin for each constraint, or costs to be
+            estimated.
+        failure_probability: delta, the probability with which the promise may fail.
+        knowledge: what is known of the problem; :class:`Knowledge`.
+        exploration: how much is explored; :class:`Exploration`.
+        replan_growth: a new plan is made when some count has grown by this part.
+        variance_proxy: for unbounded noise: deviations of observed costs from their means are
+            sub-Gaussian with this variance proxy. None if observations lie in [0, 1].
+        seed: of the coin. The same seed tosses the same coin as replicate 0 of a run with that seed.
+
+    Example:
+        >>> import optpess as op
+        >>> ring = op.zoo.problem("ring")
+        >>> margin = op.SafetyMargin(cost_limit=3.0, safe_cost=float(ring.safe_costs[0]))
+        >>> learner = op.OptPessMix(shape=ring.model.shape, initial=ring.model.initial,
+        ...                         baseline=op.SafeBaseline(ring.safe_policy, margin),
+        ...                         knowledge=op.Knowledge(stationary=True))
+        >>> learner.guarantee
+        SafeMixture(probability=0.95, rests_on=('stationary',))
+        >>> run = op.simulate(ring.model, learner, episodes=20_000)
+        >>> int(run.violating_episodes.sum())
+        0
+        >>> bool(run.reward_regret[0, -1] < 0.01 * 20_000 * (2.0 - 0.4))  # a hundredth of the baseline's
+        True
+    """
+
+    def __init__(
+        self,
+        *,
+        shape: tuple[int, int, int],
+        initial: ArrayLike,
+        baseline: SafeBaseline,
+        failure_probability: float = 0.05,
+        knowledge: Knowledge = Knowledge(),
+        exploration: Exploration = Exploration(),
+        replan_growth: float = 0.2,
+        variance_proxy: float | None = None,
+        seed: SupportsIndex = 0,
+    ) -> None:
+        check_baseline(baseline, shape, several=True)
+        if not 0 <= (number := seed.__index__()) < 2**64:
+            raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
+        limits, safe_costs = baseline.cost_limits, baseline.safe_costs
+        self._inner = _core.optpess_mix(
+            initial,
+            baseline.policy,
+            limits.tolist(),
+            None if safe_costs is None else safe_costs.tolist(),
+            {
+                "failure_probability": float(failure_probability),
+                "stationary": float(knowledge.stationary),
+                "rewards": knowledge.rewards,
+                "costs": _costs_in(knowledge.costs, len(limits)),
+                "support": None if knowledge.support is None else np.asarray(knowledge.support, float),
+                "variance_proxy": None if variance_proxy is None else float(variance_proxy),
+                "share": float(exploration.share),
+                "least_share": float(exploration.least_share),
+                "threshold": float(exploration.threshold),
+                "replan_growth": float(replan_growth),
+                "seed": number,
+            },
+        )
+        self.parameters = self._parameters(
+            "OptPess-Mix",
+            shape,
+            float(limits[0]),
+            None if safe_costs is None else float(safe_costs[0]),
+            None,
+            cost_limits=limits.tolist(),
+            safe_costs=None if safe_costs is None else safe_costs.tolist(),
+            failure_probability=float(failure_probability),
+            knowledge=repr(knowledge),
+            exploration=repr(exploration),
+            replan_growth=float(replan_growth),
+            variance_proxy=variance_proxy,
+        )
+
+    @property
+    def cost_limits(self) -> FloatArray:
+        """The cost limits, ``[M]``."""
+        return np.array(self.parameters["cost_limits"])
+
+    @property
+    def inductions(self) -> int:
+        """How many backward inductions all plans so far took."""
+        return self._inner.inductions
+
+
+def _costs_in(costs: ArrayLike | None, constraints: int) -> Sequence[Any] | None:
+    """Known costs as a list with one table for each constraint."""
+    if costs is None:
+        return None
+    array = np.asarray(costs)
+    # A model's costs are [M, H, S, A]; with one constraint the first axis may be left out.
+    if constraints == 1 and not (array.ndim == 4 or (array.ndim == 3 and len(array) == 1)):
+        return [array]
+    return list(array)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PolicyBounds:
+    """What is certified of a policy's expected costs, and what it rests on."""
+
+    worst_case: FloatArray
+    """Upper bounds, ``[M]``: the worst case over the confidence sets, which rest on all episodes."""
+    best_case: FloatArray
+    """Lower bounds, ``[M]``: the best case over the same sets."""
+    own_episodes_bound: FloatArray | None
+    """Upper bounds, ``[M]``, from the episodes that the policy has played itself; None if it has played
+    none that count."""
+    own_episodes: IntArray
+    """How many episodes that bound rests on, ``[M]``."""
+    limits: FloatArray
+    """The cost limits, ``[M]``."""
+
+    @property
+    def upper(self) -> FloatArray:
+        """The smaller of the two upper bounds, ``[M]``."""
+        if self.own_episodes_bound is None:
+            return self.worst_case
+        return np.minimum(self.worst_case, self.own_episodes_bound)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the policy is certified to be within every limit by itself, without a coin."""
+        return bool((self.upper <= self.limits).all())
+
+
+def certify(policy: PolicyLike, learner: OptPessMix) -> PolicyBounds:
+    """Bounds on the expected costs of a policy ``[H, S, A]``, by all that a learner has seen.
+
+    With probability 1 - delta the bounds of all policies hold at all times at once.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...     baseline=op.SafeBaseline(pair.safe_policy, op.SafetyMargin(0.6, 0.135)))
+        >>> op.certify(pair.safe_policy, learner).upper  # nothing has been seen yet
+        array([2.])
+    """
+    if not isinstance(learner, OptPessMix):
+        raise InvalidInputError(
+            f"learner is {type(learner).__name__}; only OptPessMix has confidence sets to certify with"
+        )
+    upper, lower, own, episodes = learner._inner.certify(policy)
+    played = np.array(episodes)
+    return PolicyBounds(
+        worst_case=np.array(upper),
+        best_case=np.array(lower),
+        own_episodes_bound=np.array(own) if played.any() else None,
+        own_episodes=played,
+        limits=learner.cost_limits,
+    )
