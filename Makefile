@@ -103,7 +103,7 @@ experiments: build $(VENV)/.figures-installed ## the runs of docs/learning.md at
 comparison: build $(VENV)/.figures-installed ## the tables and pictures of docs/comparison.md (20 min)
 	$(BIN)/python experiments/comparison.py
 
-staged-rollout: build $(READY) ## the tables of docs/staged-rollout.md: simulated deployments (2 min)
+staged-rollout: build $(READY) ## the tables of docs/staged-rollout.md: simulated deployments (3 min)
 	$(BIN)/python experiments/staged_rollout.py
 
 clean: ## remove everything the tasks produced (1 s)

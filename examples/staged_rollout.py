@@ -46,9 +46,8 @@ class Cart(gymnasium.Env[np.ndarray, np.ndarray]):
         """Pushes the cart; the wind pushes too, and the slope pulls it away from the top."""
         push = float(np.clip(action[0], -1.0, 1.0))
         position, speed = self._state
-        speed += 0.1 * (
-            0.3 * np.tanh(position) + 2.0 * push - 0.4 * speed + self.np_random.normal(0.0, 1.0)
-        )
+        wind = self.np_random.normal(0.0, 1.7)
+        speed += 0.1 * (0.3 * np.tanh(position) + 2.0 * push - 0.4 * speed + wind)
         self._state = np.array([position + 0.1 * speed, speed])
         self._step += 1
         reward = float(np.exp(-(self._state[0] ** 2)))
@@ -92,9 +91,10 @@ def main() -> None:
     rewards = []
     for episode in range(max(SHOWN) + 1):
         if episode in SHOWN:
-            average, bound = rollout.candidate_average[0], rollout.certificate.candidate_costs[0]
-            gained = f"{np.mean(rewards):13.2f}" if rewards else f"{'-':>13}"
-            print(f"{episode:7}   {rollout.weight:22.3f}   {average:19.2f}, {bound:5.2f}   {gained}")
+            average = f"{rollout.candidate_average[0]:.2f}" if rollout.candidate_episodes else "-"
+            bound = rollout.certificate.candidate_costs[0]
+            gained = f"{np.mean(rewards):.2f}" if rewards else "-"
+            print(f"{episode:7}   {rollout.weight:22.3f}   {average:>19}, {bound:5.2f}   {gained:>13}")
         reward, energy = play(environment, candidate if rollout.use_candidate() else baseline)
         rollout.record(energy)
         rewards.append(reward)

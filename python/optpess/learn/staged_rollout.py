@@ -1,4 +1,4 @@
-"""A staged rollout: a candidate policy replaces a baseline in the share of episodes that evidence allows."""
+"""A staged rollout: a candidate policy replaces a baseline in the share of episodes that is safe."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class StagedRollout:
     ) -> None:
         if not 0 <= (number := seed.__index__()) < 2**64:
             raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
-        self._inner = _core.StagedRollout(
+        self._inner = _core.Rollout(
             cost_limit, baseline_cost, max_episode_cost, float(failure_probability), number
         )
 
@@ -105,11 +105,11 @@ class StagedRollout:
         found = self._inner.contradicted_baseline
         if before is None and found is not None:
             stated = float(self._inner.constraints()[1, found])
-            low, average, _ = self._inner.baseline_bounds()[:, found]
+            average, low = self._inner.baseline_costs()[:, found]
             warnings.warn(
-                f"the baseline costs {average:.6g} on average over {self.baseline_episodes} episodes and at "
-                f"least {low:.6g} in expectation, more than the stated {stated:.6g} (constraint {found}): "
-                "the promise of the rollout is void",
+                f"the baseline costs {average:.6g} on average over {self.baseline_episodes} episodes "
+                f"and at least {low:.6g} in expectation, more than the stated {stated:.6g} "
+                f"(constraint {found}): the promise of the rollout is void",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -132,7 +132,7 @@ class StagedRollout:
     def certificate(self) -> RolloutCertificate:
         """Bounds on the costs of the next episode, and what they rest on."""
         limits, baseline_costs, _ = self._inner.constraints()
-        upper = self._inner.candidate_bounds()[2]
+        upper = self._inner.candidate_costs()[1]
         weight = self.weight
         return RolloutCertificate(
             costs=weight * upper + (1 - weight) * baseline_costs,
@@ -174,15 +174,17 @@ class StagedRollout:
     @property
     def candidate_average(self) -> FloatArray:
         """The average costs of the present candidate, ``[M]``; NaN before its first episode."""
-        return self._inner.candidate_bounds()[1]
+        averages, _ = self._inner.candidate_costs()
+        return np.array(averages)
 
     @property
     def baseline_average(self) -> FloatArray:
         """The average recorded costs of the baseline, ``[M]``; NaN before the first."""
-        return self._inner.baseline_bounds()[1]
+        averages, _ = self._inner.baseline_costs()
+        return np.array(averages)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes everything to a file, the coin included. If writing fails, an old file stays as it was."""
+        """Writes everything to a file, the coin included. If that fails, an old file stays as it was."""
         stored = self._inner.to_bytes()
         arrays = {
             "format": np.array(_FORMAT),
@@ -202,7 +204,7 @@ class StagedRollout:
         return cls._of(_restored(stored))
 
     @classmethod
-    def _of(cls, inner: _core.StagedRollout) -> Self:
+    def _of(cls, inner: _core.Rollout) -> Self:
         made = object.__new__(cls)
         made._inner = inner
         return made
@@ -225,12 +227,13 @@ class StagedRollout:
     def __repr__(self) -> str:
         return (
             f"StagedRollout(candidate {self.candidate_number}, weight={self.weight:.4g}, "
-            f"{self.candidate_episodes} candidate episodes of {self.episodes}, guarantee={self.guarantee})"
+            f"{self.candidate_episodes} candidate episodes of {self.episodes}, "
+            f"guarantee={self.guarantee})"
         )
 
 
-def _restored(stored: bytes) -> _core.StagedRollout:
+def _restored(stored: bytes) -> _core.Rollout:
     try:
-        return _core.StagedRollout.from_bytes(stored)
+        return _core.Rollout.from_bytes(stored)
     except ValueError as error:
         raise InvalidInputError(str(error)) from error

@@ -35,7 +35,7 @@ mod _core {
         lagrangian_plan, least_cost_and_rounding, solve_extended, solve_parametric,
     };
     #[pymodule_export]
-    use crate::rollout::StagedRollout;
+    use crate::rollout::Rollout;
     #[pymodule_export]
     use crate::run::{recorded_episodes, sample, simulate_learner, tightening_horizon};
     #[pymodule_export]

@@ -3,7 +3,7 @@
 use numpy::PyArrayDyn;
 use optpess_core::certify::PlayedCost;
 use optpess_core::error::Error;
-use optpess_core::learn::{Constraint, StagedRollout as Core};
+use optpess_core::learn::{Constraint, StagedRollout};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyFloat};
@@ -16,12 +16,12 @@ type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 /// A staged rollout of the core. `optpess.StagedRollout` wraps it.
 #[pyclass(module = "optpess._core")]
 #[derive(Debug)]
-pub struct StagedRollout {
-    rollout: Core,
+pub struct Rollout {
+    rollout: StagedRollout,
 }
 
 #[pymethods]
-impl StagedRollout {
+impl Rollout {
     #[new]
     fn new(
         cost_limit: &Bound<'_, PyAny>,
@@ -53,7 +53,7 @@ impl StagedRollout {
                 largest: largest[m],
             })
             .collect();
-        let rollout = to_py(Core::new(constraints, failure_probability, seed))?;
+        let rollout = to_py(StagedRollout::new(constraints, failure_probability, seed))?;
         Ok(Self { rollout })
     }
 
@@ -135,14 +135,14 @@ impl StagedRollout {
         array_out(py, data.collect(), &[3, constraints.len()])
     }
 
-    /// The candidate's lower bounds, averages and upper bounds, `[3, M]`; an average without episodes is NaN.
-    fn candidate_bounds<'py>(&self, py: Python<'py>) -> PyResult<FloatArray<'py>> {
-        bounds(py, self.rollout.candidate())
+    /// The candidate's averages and upper bounds, `[2, M]`; an average without episodes is NaN.
+    fn candidate_costs<'py>(&self, py: Python<'py>) -> PyResult<FloatArray<'py>> {
+        averages_and(py, self.rollout.candidate(), PlayedCost::upper)
     }
 
-    /// The same for the baseline.
-    fn baseline_bounds<'py>(&self, py: Python<'py>) -> PyResult<FloatArray<'py>> {
-        bounds(py, self.rollout.baseline())
+    /// The baseline's averages and lower bounds, `[2, M]`.
+    fn baseline_costs<'py>(&self, py: Python<'py>) -> PyResult<FloatArray<'py>> {
+        averages_and(py, self.rollout.baseline(), PlayedCost::lower)
     }
 
     /// An independent copy.
@@ -182,15 +182,14 @@ fn numbers(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> 
     }
 }
 
-fn bounds<'py>(py: Python<'py>, played: &[PlayedCost]) -> PyResult<FloatArray<'py>> {
-    let lower = played.iter().map(PlayedCost::lower);
-    let average = played
+fn averages_and<'py>(
+    py: Python<'py>,
+    played: &[PlayedCost],
+    bound: impl Fn(&PlayedCost) -> f64,
+) -> PyResult<FloatArray<'py>> {
+    let averages = played
         .iter()
         .map(|played| played.average().unwrap_or(f64::NAN));
-    let upper = played.iter().map(PlayedCost::upper);
-    array_out(
-        py,
-        lower.chain(average).chain(upper).collect(),
-        &[3, played.len()],
-    )
+    let data = averages.chain(played.iter().map(bound)).collect();
+    array_out(py, data, &[2, played.len()])
 }

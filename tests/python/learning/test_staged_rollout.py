@@ -1,4 +1,4 @@
-"""`StagedRollout`: the weight keeps the bound of the mixture within the limit, whatever the costs are."""
+"""`StagedRollout`: the weight keeps the bound of the mixture within the limit, for all costs."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ def rollout(**changes):
 
 
 def play(staged, episodes, candidate, baseline=0.4):
-    """Plays episodes with these costs (numbers, or functions of the episode); which were the candidate's."""
+    """Plays episodes with these costs, numbers or functions of the episode; whose they were."""
 
     def cost(of, episode):
         return of(episode) if callable(of) else of
@@ -172,7 +172,7 @@ def test_a_damaged_file_is_refused(tmp_path):
         arrays = dict(stored)
     arrays["state"][3] ^= 1
     np.savez(path, **arrays)
-    with pytest.raises(op.InvalidInputError, match="not match|cannot be read|not a readable"):
+    with pytest.raises(op.InvalidInputError, match=r"not match|cannot be read|not a readable"):
         op.StagedRollout.load(path)
     op.zoo.pair().save(path)
     with pytest.raises(op.InvalidInputError, match="format"):

@@ -55,6 +55,11 @@ impl PlayedCost {
     /// Computes both bounds; the upper one never increases and the lower one never decreases.
     pub fn renew(&mut self) {
         self.renew_upper();
+        self.renew_lower();
+    }
+
+    /// Computes the lower bound alone.
+    pub fn renew_lower(&mut self) {
         let lower = self.largest * self.mean.lower(self.level) * (1.0 - 4.0 * f64::EPSILON);
         self.lower = self.lower.max(lower);
     }

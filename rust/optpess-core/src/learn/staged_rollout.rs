@@ -159,7 +159,10 @@ impl StagedRollout {
         }
         for (played, &cost) in played.iter_mut().zip(costs) {
             played.observe(cost)?;
-            played.renew();
+            match self.stage {
+                Stage::RecordCandidate => played.renew_upper(),
+                _ => played.renew_lower(),
+            }
         }
         self.stage = Stage::Toss;
         Ok(())
