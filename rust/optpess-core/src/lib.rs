@@ -23,7 +23,7 @@
 //! | [`knowledge`] | what a user declares to be known |
 //! | [`estimate`] | counts and plain averages |
 //! | [`confidence`] | constants and radii of the theory; biased signals; guarantees |
-//! | [`certify`] | re-evaluation of a policy against a limit |
+//! | [`certify`] | re-evaluation of a policy against a limit; bounds from played episodes |
 //! | [`plan`] | best policies for given signals and kernels |
 //! | [`learn`] | the algorithms, one file each |
 //! | [`simulate`] | random streams; episodes of a known model |
