@@ -322,7 +322,7 @@ mod tests {
     fn the_mean_ever_leaves_with_less_than_the_level_and_a_smaller_threshold_fails() {
         for (mean, spread) in [(0.5, 1.0), (0.02, 1.0), (0.3, 0.5)] {
             let share = |set: BetaMixture| {
-                share_that_leaves(1000, 400, mean, spread, |visits, sum, mean| {
+                share_that_leaves(500, 300, mean, spread, |visits, sum, mean| {
                     let (low, high) = set.interval(visits, sum);
                     !(low..=high).contains(&mean)
                 })
@@ -331,7 +331,7 @@ mod tests {
             assert!(valid < 0.1, "{mean} {valid}");
             if spread == 1.0 {
                 // Without the factor of the mixture, as if the level held for one n only.
-                let too_small = share_that_leaves(1000, 400, mean, spread, |visits, sum, mean| {
+                let too_small = share_that_leaves(500, 300, mean, spread, |visits, sum, mean| {
                     let q = sum / visits;
                     let d = deviation(q.max(1e-9), 1.0 - q.max(1e-9), 10_f64.ln() / visits / 2.0);
                     mean > q + d

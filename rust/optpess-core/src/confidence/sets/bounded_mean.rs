@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::margin::check;
 use crate::error::{Interval, Result};
 
-/// The bets. The first serves small variances and few observations; the others are spaced by a factor of about 1.6, so
-/// that between two of them a bound loses less than 1 %.
+/// The bets. The first serves small variances and few observations; the others are spaced by a factor of about 1.6.
+/// A finer grid (24 values, factor 1.4) was no narrower on the whole.
 const BETS: [f64; 16] = [
     0.999, 0.75, 0.47, 0.29, 0.18, 0.115, 0.072, 0.045, 0.028, 0.0175, 0.011, 0.0068, 0.0043,
     0.0027, 0.0017, 0.001,
@@ -29,8 +29,8 @@ const MAX_STEPS: usize = 60;
 /// at most alpha. The logarithm of each term is A_l - n ln(1 - l m) with A_l = sum of ln(1 - l X_i), which does not
 /// contain m: one number for each l is all that has to be kept. The average increases with m, so the plausible means
 /// are those below its root. The lower bound is the upper bound of 1 - X. Citation: this is the capital of a bettor
-/// who stakes l/(1 - l m) on m - X (Waudby-Smith and Ramdas 2023, Section 4); that this choice of stakes needs no sum
-/// over the observations for each m was found here. Deviation: none.
+/// who stakes l/(1 - l m) on m - X (Waudby-Smith and Ramdas 2023, Section 4); this choice of stakes, with which
+/// nothing has to be summed again for another m, was derived here. Deviation: none.
 ///
 /// It needs no bound of empirical-Bernstein type: that one (Howard et al. 2021, Theorem 4; Fan, Grama and Liu 2015)
 /// replaces ln(1 + y) by y + (ln(1 - l) + l) y^2/l^2 and is wider. Upper bound minus average at alpha = 1e-4, one
@@ -353,16 +353,16 @@ mod tests {
     #[test]
     fn the_mean_ever_leaves_with_less_than_the_level_and_a_smaller_threshold_fails() {
         let share = |mean: f64, spread: f64, level: f64| {
-            let left = (0..1000).filter(|&seed| {
+            let left = (0..300).filter(|&seed| {
                 let (mut next, mut statistic) = (numbers(seed), BoundedMean::new());
-                (0..200).any(|_| {
+                (0..100).any(|_| {
                     statistic
                         .observe(observation(next(), mean, spread))
                         .unwrap();
                     statistic.upper(level) < mean
                 })
             });
-            left.count() as f64 / 1000.0
+            left.count() as f64 / 300.0
         };
         let mut too_often = 0;
         for (mean, spread) in [(0.5, 1.0), (0.02, 1.0), (0.3, 0.2), (0.9, 1.0)] {
