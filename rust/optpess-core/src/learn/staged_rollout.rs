@@ -134,7 +134,7 @@ impl StagedRollout {
         Ok(chosen)
     }
 
-    /// Takes in the total costs of the episode just played, one for each constraint. If one is refused, nothing changes.
+    /// Takes in the total costs of the episode just played, one a constraint. If one is refused, nothing changes.
     pub fn record(&mut self, costs: &[f64]) -> Result<()> {
         let played = match self.stage {
             Stage::Toss => {
