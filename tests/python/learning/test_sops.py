@@ -242,6 +242,35 @@ def test_on_the_ring_no_episode_violates_and_the_regret_is_far_below_the_baselin
     assert learner.guarantee == op.ZeroViolation(0.99)
 
 
+def test_simulated_runs_violate_nothing_and_every_certificate_holds():
+    learner = sops_on_ring(20_000, replan_growth=0.25)
+    run = cases.run_of(RING.model, learner, replicates=6, seed=1, audit=True)
+    assert run.violating_episodes.tolist() == [0] * 6
+    assert run.guarantee == op.ZeroViolation(0.99)
+    baseline = 20_000 * (op.solve(RING.model).value - true_values(RING.model, RING.safe_policy)[0])
+    assert (run.reward_regret[:, -1] < baseline / 4).all()
+    assert set(run.plays) == {"Baseline", "Plausible"}
+    for audit in run.audits:
+        for check in ("CostDominance", "MemberCost", "RewardOptimism", "SafetyAssumption"):
+            assert audit[check].made > 0
+            assert audit[check].failed == 0
+
+
+def test_a_live_learner_tosses_the_coin_of_replicate_0_of_a_run_with_its_seed():
+    trace = cases.run_of(MARKET, sops(MARKET), seed=3, trace=True).traces[0]
+    learner = sops(MARKET, seed=3)
+    for number in range(EPISODES):
+        deployment = learner.next_policy()
+        # The record has the value of the mixture; the actions tell what was played.
+        values = [true_values(MARKET, member.policy) for member in deployment.mixture.members]
+        expected = deployment.mixture.weights @ values
+        found = trace.deployed_value[number], trace.deployed_cost[number]
+        np.testing.assert_allclose(found, expected, rtol=1e-13)
+        played = zip(range(3), trace.states[number], trace.actions[number], strict=True)
+        assert all(deployment.policy[step] > 0 for step in played)
+        learner.observe(*cases.episode(trace, number))
+
+
 # What it says of itself, refusals
 
 
