@@ -12,7 +12,7 @@ from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, check_baseline, states_its_arguments
-from optpess.learn.terms import SafeBaseline
+from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem
 
 __all__ = ["Exploration", "Knowledge", "OptPessMix", "PolicyBounds", "certify"]
 
@@ -75,6 +75,7 @@ class OptPessMix(Learner):
         baseline: the safe policy, with its margin, one margin for each constraint, or costs to be
             estimated.
         failure_probability: delta, the probability with which the promise may fail.
+        confidence: ...
         knowledge: what is known of the problem; :class:`Knowledge`.
         exploration: how much is explored; :class:`Exploration`.
         replan_growth: a new plan is made when some count has grown by this part.
@@ -105,6 +106,7 @@ class OptPessMix(Learner):
         initial: ArrayLike,
         baseline: SafeBaseline,
         failure_probability: float = 0.05,
+        confidence: ConfidenceRule = Theorem(),
         knowledge: Knowledge = Knowledge(),
         exploration: Exploration = Exploration(),
         replan_growth: float = 0.2,
@@ -122,6 +124,7 @@ class OptPessMix(Learner):
             None if safe_costs is None else safe_costs.tolist(),
             {
                 "failure_probability": float(failure_probability),
+                "radius_factor": 1.0 if confidence._factor() is None else confidence._factor(),
                 "stationary": float(knowledge.stationary),
                 "rewards": knowledge.rewards,
                 "costs": _costs_in(knowledge.costs, len(limits)),
@@ -143,6 +146,7 @@ class OptPessMix(Learner):
             cost_limits=limits.tolist(),
             safe_costs=None if safe_costs is None else safe_costs.tolist(),
             failure_probability=float(failure_probability),
+            confidence=repr(confidence),
             knowledge=repr(knowledge),
             exploration=repr(exploration),
             replan_growth=float(replan_growth),

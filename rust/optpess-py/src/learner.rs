@@ -557,6 +557,7 @@ pub fn optpess_mix(
     let rewards = given("rewards")?.map(|rewards| signal_in("rewards", &rewards, shape));
     let settings = MixSettings {
         failure_probability: number("failure_probability")?,
+        radius_factor: number("radius_factor")?,
         knowledge: Knowledge {
             stationary: number("stationary")? > 0.0,
             rewards: rewards.transpose()?,

@@ -1,7 +1,7 @@
 //! The Python class of staged rollouts.
 
 use numpy::PyArrayDyn;
-use optpess_core::certify::PlayedCost;
+use optpess_core::confidence::PlayedCost;
 use optpess_core::error::Error;
 use optpess_core::learn::{Constraint, StagedRollout};
 use pyo3::exceptions::PyValueError;

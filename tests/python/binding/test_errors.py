@@ -23,6 +23,18 @@ def play(learner, episodes):
         learner.observe([0] * 3, [0] * 3, [0.0] * 3, [0.0] * 3)
 
 
+def contradict_the_support():
+    never_zero = np.ones((2, 2, 2))
+    never_zero[0, 0, 0] = 0
+    learner = op.OptPessMix(
+        shape=POLICY.shape,
+        initial=INITIAL,
+        baseline=op.SafeBaseline.estimated(POLICY, 1.0),
+        knowledge=op.Knowledge(support=never_zero),
+    )
+    play(learner, 1)
+
+
 # kind: (its exception, a call that is refused, a piece of the message)
 TABLE = {
     "WrongRank": (
@@ -56,6 +68,11 @@ TABLE = {
         op.InvalidInputError,
         lambda: model(initial=[0.5, 0.25]),
         "initial sums to 0.75",
+    ),
+    "KnowledgeContradicted": (
+        op.InvalidInputError,
+        contradict_the_support,
+        "support[0, 0, 0, 0] was declared impossible, but was observed",
     ),
     "SuccessorOutOfRange": (
         op.InvalidInputError,

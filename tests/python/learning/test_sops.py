@@ -239,14 +239,14 @@ def test_on_the_ring_no_episode_violates_and_the_regret_is_far_below_the_baselin
     assert regret < baseline / 4
     assert weights[0] == pytest.approx(2.4 / 5.4, rel=1e-14)
     assert min(weights) >= weights[0] - 1e-12
-    assert learner.guarantee == op.ZeroViolation(0.99)
+    assert learner.guarantee == op.SafeMixture(0.99)
 
 
 def test_simulated_runs_violate_nothing_and_every_certificate_holds():
     learner = sops_on_ring(20_000, replan_growth=0.25)
     run = cases.run_of(RING.model, learner, replicates=6, seed=1, audit=True)
     assert run.violating_episodes.tolist() == [0] * 6
-    assert run.guarantee == op.ZeroViolation(0.99)
+    assert run.guarantee == op.SafeMixture(0.99)
     baseline = 20_000 * (op.solve(RING.model).value - true_values(RING.model, RING.safe_policy)[0])
     assert (run.reward_regret[:, -1] < baseline / 4).all()
     assert set(run.plays) == {"Baseline", "Plausible"}
@@ -276,7 +276,7 @@ def test_a_live_learner_tosses_the_coin_of_replicate_0_of_a_run_with_its_seed():
 
 def test_it_states_its_guarantee_promise_and_arguments():
     learner = sops(seed=7, replan_growth=0.5)
-    assert learner.guarantee == op.ZeroViolation(1 - cases.DELTA)
+    assert learner.guarantee == op.SafeMixture(1 - cases.DELTA)
     assert sops(confidence=op.Scaled(1.0)).guarantee is None
     assert "no violation with probability 1 - delta" in learner.promise
     told = learner.parameters

@@ -1,10 +1,6 @@
 //! Certificates: the cost of a policy, re-evaluated by code that did not propose it, and compared with a limit; and
 //! bounds on its cost from the episodes it has played.
 
-mod played;
-
-pub use played::PlayedCost;
-
 mod worst_case;
 
 pub use worst_case::{PolicyBounds, WorstCase};

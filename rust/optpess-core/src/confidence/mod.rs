@@ -21,7 +21,7 @@ pub use published::PeerRadii;
 pub(crate) use search::bisect_first;
 pub use sets::{
     BetaMixture, BoundedMean, ConfidenceSets, DirichletSet, Entry, EpisodeCost, KernelBox, Levels,
-    Observations, OptimisticSets, PlausibleRow, SubGaussianMixture,
+    Observations, OptimisticSets, PlausibleRow, PlayedCost, SubGaussianMixture,
 };
 pub(crate) use signals::biased;
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

@@ -13,6 +13,8 @@ pub(super) const SETS_SHARE: f64 = 0.5;
 pub struct MixSettings {
     /// delta.
     pub failure_probability: f64,
+    /// A factor on every radius of the certificates; below 1 there is no guarantee.
+    pub radius_factor: f64,
     /// What is known of the problem.
     pub knowledge: Knowledge,
     /// What is known of observed costs.
@@ -39,6 +41,11 @@ impl MixSettings {
             ("exploration least_share", least_share, unit),
             ("exploration threshold", threshold, least),
             ("replan_growth", self.replan_growth, least),
+            (
+                "radius factor",
+                self.radius_factor,
+                Interval::open_closed(0.0, f64::MAX),
+            ),
         ];
         let proxy = match self.observations {
             Observations::Bounded => None,

@@ -154,8 +154,7 @@ impl Learner for OptPessMix {
     }
 
     fn guarantee(&self) -> Option<Guarantee> {
-        let probability = 1.0 - self.terms().failure_probability();
-        Some(self.model.guarantee(probability))
+        self.model.guarantee()
     }
 
     fn experience(&self) -> &Experience {

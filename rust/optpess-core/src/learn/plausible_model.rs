@@ -50,7 +50,8 @@ impl PlausibleModel {
         knowledge.check(shape, num_constraints)?;
         let terms = LearningTerms::new(MAX_EPISODES, delta, ConfidenceRule::Theorem)?;
         let tally = Tally::new(shape, knowledge.stationary, num_constraints)?;
-        let sets = ConfidenceSets::new(&tally, &knowledge, observations, SETS_SHARE * delta)?;
+        let levels = (SETS_SHARE * delta, settings.radius_factor);
+        let sets = ConfidenceSets::new(&tally, &knowledge, observations, levels)?;
         Ok(Self {
             experience: Experience::new(Estimates::new(shape)?, initial, terms),
             sets,
@@ -243,14 +244,16 @@ impl PlausibleModel {
     }
 
     /// Zero violation, with what was declared to be known.
-    pub(super) fn guarantee(&self, probability: f64) -> Guarantee {
-        Guarantee::SafeMixtures {
-            probability,
+    /// None if the radii were scaled down.
+    pub(super) fn guarantee(&self) -> Option<Guarantee> {
+        let guarantee = Guarantee::SafeMixtures {
+            probability: 1.0 - self.experience.terms().failure_probability(),
             stationary: self.knowledge.stationary,
             rewards: self.knowledge.rewards.is_some(),
             costs: self.knowledge.costs.is_some(),
             support: self.knowledge.support.is_some(),
-        }
+        };
+        self.sets.keep_guarantee().then_some(guarantee)
     }
 
     /// The upper ends of the first cost, as of the last refresh, and by how much they exceed the averages.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confidence::{EpisodeCost, Observations};
 use crate::error::Result;
+use crate::learn::largest_weight;
 use crate::learn::mix_settings::SETS_SHARE;
 use crate::learn::proposals::Proposals;
 use crate::learn::{LimitedBaseline, Member, MemberPolicy, MixSettings, PolicySource};
@@ -110,6 +111,7 @@ pub(crate) struct Portfolio {
     observations: Observations,
     /// What the bounds from own episodes may fail with, in all.
     own_delta: f64,
+    radius_factor: f64,
     next_number: u64,
     trials: u64,
     exploration: Exploration,
@@ -149,6 +151,7 @@ impl Portfolio {
             horizon,
             observations: settings.observations,
             own_delta: (1.0 - SETS_SHARE) * settings.failure_probability,
+            radius_factor: settings.radius_factor,
             next_number: 0,
             trials: 0,
             exploration: settings.exploration,
@@ -239,7 +242,8 @@ impl Portfolio {
 
     fn next_level(&self, trial: u64) -> f64 {
         let trial = trial as f64;
-        self.own_delta / (trial * (trial + 1.0)) / self.limits.len() as f64
+        let level = self.own_delta / (trial * (trial + 1.0)) / self.limits.len() as f64;
+        level.powf(self.radius_factor * self.radius_factor)
     }
 
     /// Adds the total costs of an episode of the policy with this number; returns whether a bound fell.
@@ -432,13 +436,7 @@ impl Portfolio {
 
     /// The largest weight that a mixture with these costs can have beside the baseline.
     fn weight_beside_baseline(&self, costs: &[f64], bounds: &[f64]) -> f64 {
-        let mut weight = 1.0_f64;
-        for ((&cost, &safe), &limit) in costs.iter().zip(bounds).zip(&self.limits) {
-            if cost > limit {
-                weight = weight.min((limit - safe) / (cost - safe));
-            }
-        }
-        weight.max(0.0)
+        largest_weight(costs, &bounds[..self.limits.len()], &self.limits)
     }
 
     /// The costs of a mixture, given those of its members.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::certify::PlayedCost;
+use crate::confidence::PlayedCost;
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::random::Coin;
 

@@ -31,6 +31,11 @@ pub enum Check {
     /// U >= V(pi; c_m) for a member of a mixture and its cost bound U, one check a constraint whenever the member or a
     /// bound is new.
     MemberCost,
+    /// The confidence set of a row's transitions contains the true row; made for every row whenever OptPess-Mix has
+    /// deployed another mixture.
+    PlausibleTransitions,
+    /// The confidence interval of a row's mean cost contains the true one; made likewise.
+    PlausibleCost,
     /// max(0, V(c tilde, P-hat)) <= V(c, P) for the deployed policy (Lemma C.1).
     CostOptimism,
     /// V(r bar, P-hat) >= V* past the gate (Lemma 5.3), and the same for other optimistic plans.
@@ -169,6 +174,38 @@ impl<'m> Auditor<'m> {
         }
     }
 
+    /// The confidence sets of OptPess-Mix against the truth.
+    fn check_sets(&mut self, learner: &AnyLearner) {
+        let AnyLearner::OptPessMix(learner) = learner else {
+            return;
+        };
+        let (tally, sets, shape) = (
+            learner.model().tally(),
+            learner.model().sets(),
+            learner.shape(),
+        );
+        for step in 0..shape.horizon() {
+            for pair in 0..shape.pairs() {
+                let row = tally.row(step, pair);
+                for (m, cost) in self.model.costs().iter().enumerate() {
+                    let (low, high) = sets.cost(row, m);
+                    self.note_inside(Check::PlausibleCost, cost.at(step, pair), [low, high]);
+                }
+                if step + 1 < shape.horizon() {
+                    let kernel = self.model.kernel().kernel();
+                    let successors = kernel.possible_successors(step, pair);
+                    let truth: Vec<(u32, f64)> =
+                        successors.map(|(state, p)| (state as u32, p)).collect();
+                    let inside = sets.row(row).contains(&truth);
+                    self.note(Check::PlausibleTransitions, if inside { 0.0 } else { 1.0 });
+                }
+            }
+            if tally.is_pooled() {
+                break; // the other steps have the same sets
+            }
+        }
+    }
+
     /// The cost bounds of a mixture and of its members against the truth.
     fn check_mixture(&mut self, mixture: &Mixture, judged: &MixtureJudge<'_>) {
         let mut bounds = std::mem::take(&mut self.mixture_bounds);
@@ -252,6 +289,7 @@ impl Observer for Auditor<'_> {
         if let (Some(mixture), Some(judged)) = (learner.mixture(), facts.mixture) {
             if self.mixture_bounds.is_new(mixture) {
                 self.check_mixture(mixture, judged);
+                self.check_sets(learner);
                 if let Some(reward) = learner.figures().optimum_at_most {
                     self.note_at_most(Check::RewardOptimism, self.optimal_value, reward);
                 }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::margin::check;
-use crate::confidence::sets::{BoundedMean, Observations, SubGaussianMixture};
+use crate::confidence::sets::{Observations, PlayedCost, SubGaussianMixture};
 use crate::error::{Interval, Result};
 
 /// The variance, relative to the square of the largest cost, that is guessed before any episode, and the number of
@@ -17,14 +17,13 @@ const GUESS_COUNTS: f64 = 5.0;
 /// What a mixture over bets loses against the best bet in hindsight, roughly, for projections.
 const MIXTURE_LOSS: f64 = 2.0;
 
-/// A running upper bound on the mean total cost. It never increases.
+/// A running upper bound on the mean total cost of a policy's episodes; it never increases. [`PlayedCost`], or the
+/// sub-Gaussian mixture for unbounded noise, with a schedule of renewals and a projection.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeCost {
-    largest: f64,
+    played: PlayedCost,
     /// The variance proxy of a total cost; None if totals lie in \[0, largest\].
     variance_proxy: Option<f64>,
-    level: f64,
-    mean: BoundedMean,
     count: u64,
     sum: f64,
     squares: f64,
@@ -49,10 +48,8 @@ impl EpisodeCost {
             }
         };
         Ok(Self {
-            largest,
+            played: PlayedCost::new(largest, level),
             variance_proxy,
-            level,
-            mean: BoundedMean::new(),
             count: 0,
             sum: 0.0,
             squares: 0.0,
@@ -62,17 +59,17 @@ impl EpisodeCost {
     }
 
     /// Adds the total cost of an episode; returns whether the bound is lower than before. The bound is renewed at powers
-    /// of 2, every 64 episodes, and more rarely later: a part of a 32nd of the observations changes it little.
+    /// of 2, every 64 episodes, and more rarely later: a 32nd more observations change it little.
     #[inline(always)]
     pub fn observe(&mut self, total: f64) -> Result<bool> {
-        let scaled = total / self.largest;
+        let largest = self.played.largest();
         if self.variance_proxy.is_none() {
             // H observations in [0, 1] can add up to a rounding error more than H.
-            self.mean.observe(scaled.clamp(0.0, 1.0))?;
+            self.played.observe(total.clamp(0.0, largest))?;
         }
         self.count += 1;
         self.sum += total;
-        self.squares += scaled * scaled;
+        self.squares += (total / largest) * (total / largest);
         if self.count < self.next_renewal {
             return Ok(false);
         }
@@ -86,16 +83,19 @@ impl EpisodeCost {
 
     fn renew(&mut self) -> Result<bool> {
         let found = match self.variance_proxy {
-            None => self.largest * self.mean.upper(self.level),
+            None => {
+                self.played.renew_upper();
+                self.played.upper()
+            }
             Some(variance_proxy) => {
-                let sequence = SubGaussianMixture::new(variance_proxy, self.level)?;
-                let range = (0.0, self.largest);
+                let sequence = SubGaussianMixture::new(variance_proxy, self.level())?;
+                let range = (0.0, self.played.largest());
                 sequence.interval(self.count as f64, self.sum, range).1
             }
         };
-        let lower = found < self.upper;
+        let fell = found < self.upper;
         self.upper = self.upper.min(found);
-        Ok(lower)
+        Ok(fell)
     }
 
     /// The expected cost is at most this, for all numbers of episodes at once with probability 1 - level.
@@ -115,7 +115,7 @@ impl EpisodeCost {
     /// The failure probability.
     #[must_use]
     pub fn level(&self) -> f64 {
-        self.level
+        self.played.level()
     }
 
     /// A guess of the bound after this many more episodes of a policy with this expected cost, at `level` if nothing was
@@ -124,13 +124,13 @@ impl EpisodeCost {
     #[must_use]
     pub fn projected(&self, cost: f64, more: f64) -> f64 {
         let episodes = self.count as f64 + more;
-        let mean = self.sum / self.largest / (self.count as f64).max(1.0);
+        let mean = self.sum / self.played.largest() / (self.count as f64).max(1.0);
         let variance = (self.squares - self.count as f64 * mean * mean).max(0.0);
         let variance =
             (GUESSED_VARIANCE * GUESS_COUNTS + variance) / (self.count as f64 + GUESS_COUNTS);
-        let t = MIXTURE_LOSS - self.level.ln();
+        let t = MIXTURE_LOSS - self.level().ln();
         let width = (2.0 * variance * t / episodes).sqrt() + t / episodes;
-        (cost + self.largest * width).min(self.upper)
+        (cost + self.played.largest() * width).min(self.upper)
     }
 }
 

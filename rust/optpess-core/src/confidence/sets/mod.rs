@@ -8,6 +8,7 @@ mod gamma;
 mod kernel_box;
 mod optimism;
 mod plausible;
+mod played_cost;
 mod sub_gaussian;
 #[cfg(test)]
 mod testing;
@@ -19,4 +20,5 @@ pub use episode_cost::EpisodeCost;
 pub use kernel_box::KernelBox;
 pub use optimism::OptimisticSets;
 pub use plausible::{ConfidenceSets, Entry, Levels, Observations, PlausibleRow};
+pub use played_cost::PlayedCost;
 pub use sub_gaussian::SubGaussianMixture;

@@ -66,6 +66,18 @@ impl Levels {
         }
     }
 
+    /// The same with every threshold ln(1/alpha) multiplied by the square of a factor, which multiplies radii by about the
+    /// factor.
+    #[must_use]
+    pub fn scaled(&self, factor: f64) -> Self {
+        let scaled = |level: f64| level.powf(factor * factor);
+        Self {
+            cost: scaled(self.cost),
+            entry: scaled(self.entry),
+            ball: scaled(self.ball),
+        }
+    }
+
     /// What all sequences of the row may fail with: their sum.
     #[must_use]
     pub fn total(&self, num_successors: usize, unknown_costs: usize) -> f64 {
@@ -229,6 +241,7 @@ fn intersect(first: (f64, f64), second: (f64, f64)) -> (f64, f64) {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ConfidenceSets {
     row_share: f64,
+    radius_factor: f64,
     observations: Observations,
     rows: Vec<PlausibleRow>,
     costs: Vec<PlausibleCost>, // [rows, M]
@@ -245,12 +258,12 @@ struct PlausibleCost {
 }
 
 impl ConfidenceSets {
-    /// Nothing seen yet; the sets may fail with probability delta in all.
+    /// Nothing seen yet; the sets may fail with probability delta in all. A factor other than 1 on every radius voids that.
     pub fn new(
         tally: &Tally,
         knowledge: &Knowledge,
         observations: Observations,
-        delta: f64,
+        (delta, radius_factor): (f64, f64),
     ) -> Result<Self> {
         let (shape, num_costs) = (tally.shape(), tally.num_costs());
         let (mut rows, mut costs) = (Vec::new(), Vec::new());
@@ -273,12 +286,19 @@ impl ConfidenceSets {
         }
         Ok(Self {
             row_share: delta / tally.num_rows() as f64,
+            radius_factor,
             observations,
             rows,
             costs,
             costs_are_known: knowledge.costs.is_some(),
             num_costs,
         })
+    }
+
+    /// Whether the radii are those of the formulas.
+    #[must_use]
+    pub fn keep_guarantee(&self) -> bool {
+        (self.radius_factor - 1.0).abs() <= f64::EPSILON
     }
 
     /// The levels of a row's sequences.
@@ -289,7 +309,8 @@ impl ConfidenceSets {
         } else {
             self.num_costs
         };
-        Levels::of_row(self.row_share, self.rows[row].num_successors, unknown)
+        let levels = Levels::of_row(self.row_share, self.rows[row].num_successors, unknown);
+        levels.scaled(self.radius_factor)
     }
 
     /// Refuses costs that contradict bounded observations.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::BoundedMean;
+use crate::confidence::sets::BoundedMean;
 use crate::error::{ArrayIndex, Error, Interval, Result};
 
 /// The total costs of the episodes of one policy and one constraint, and what they say about their mean V.
