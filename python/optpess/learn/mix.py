@@ -106,7 +106,7 @@ class OptPessMix(Learner):
         initial: ArrayLike,
         baseline: SafeBaseline,
         failure_probability: float = 0.05,
-        confidence: ConfidenceRule = Theorem(),
+        confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
         knowledge: Knowledge = Knowledge(),
         exploration: Exploration = Exploration(),
         replan_growth: float = 0.2,
