@@ -11,6 +11,7 @@ mod instances;
 mod known_models;
 mod learning;
 mod lemmas;
+mod mixing;
 mod mixtures;
 mod net;
 mod plain;

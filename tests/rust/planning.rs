@@ -17,7 +17,7 @@ use crate::instances::load_all;
 use crate::problems::{Problem, distribution, kernel_rows, problems};
 
 /// Reward and cost of a small problem: real numbers, or integers with many ties.
-fn small_problems() -> impl Strategy<Value = Problem> {
+pub fn small_problems() -> impl Strategy<Value = Problem> {
     let sizes = (1..=3_usize, 1..=2_usize, 1..=2_usize, any::<bool>());
     sizes.prop_flat_map(|(horizon, states, actions, stochastic)| {
         let shape = Shape::new(horizon, states, actions).unwrap();
@@ -44,7 +44,7 @@ fn small_problems() -> impl Strategy<Value = Problem> {
     })
 }
 
-fn tradeoff<'a>(
+pub fn tradeoff<'a>(
     problem: &'a Problem,
     kernel: &'a Kernel,
 ) -> PlanningProblem<'a, Signal, Signal, Kernel> {
@@ -58,7 +58,7 @@ fn tradeoff<'a>(
 }
 
 /// (cost, reward) of every deterministic policy.
-fn all_points(problem: &Problem, kernel: &Kernel) -> Vec<(f64, f64)> {
+pub fn all_points(problem: &Problem, kernel: &Kernel) -> Vec<(f64, f64)> {
     let [horizon, states, actions] = problem.shape.sizes();
     let places = horizon * states;
     (0..actions.pow(places as u32))

@@ -562,3 +562,228 @@ fn merge(mut weights: Weights) -> Weights {
     weights.retain(|&(_, weight)| weight > 0.0);
     weights
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::ChaCha8Rng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+    use crate::confidence::SafetyMargin;
+    use crate::knowledge::Knowledge;
+    use crate::learn::Mixture;
+    use crate::shape::Shape;
+
+    const HORIZON: usize = 4;
+    const DELTA: f64 = 0.02;
+
+    /// A portfolio of candidates with any bounds and rewards, and its limits.
+    fn random(generator: &mut ChaCha8Rng, num_costs: usize, count: usize) -> (Portfolio, Vec<f64>) {
+        let mut number = |scale: f64| scale * generator.random::<f64>();
+        let policy = MarkovPolicy::uniform(Shape::new(HORIZON, 1, 2).unwrap()).unwrap();
+        let margins: Vec<SafetyMargin> = (0..num_costs)
+            .map(|_| {
+                let safe = number(2.0);
+                SafetyMargin::new(safe + 1e-3 + number(1.9), safe).unwrap()
+            })
+            .collect();
+        let limits = margins.iter().map(SafetyMargin::cost_limit).collect();
+        let baseline = LimitedBaseline::new(policy, &margins).unwrap();
+        let settings = MixSettings {
+            radius_factor: 1.0,
+            failure_probability: DELTA,
+            knowledge: Knowledge::default(),
+            observations: Observations::Bounded,
+            exploration: Exploration::default(),
+            replan_growth: 0.1,
+            seed: 0,
+        };
+        let mut portfolio = Portfolio::new(&baseline, &settings).unwrap();
+        for place in 1..=count {
+            let mut candidate = portfolio.candidates[0].clone();
+            candidate.number = place as u64;
+            candidate.source = PolicySource::Bold;
+            candidate.reward = number(4.0);
+            for (bound, cost) in candidate.worst_case.iter_mut().zip(&mut candidate.costs) {
+                // Some bounds are the trivial one, some are ties.
+                *bound = (number(5.0).min(4.0) * 8.0).round() / 8.0;
+                *cost = *bound * number(1.0);
+            }
+            portfolio.candidates.push(candidate);
+        }
+        portfolio.candidates[0].reward = number(2.0);
+        portfolio.optimistic_value = 2.0 + number(2.0);
+        let (first, share) = (number(count as f64 + 0.999) as usize, number(1.0));
+        portfolio.explorer = vec![(first, share), (count, 1.0 - share)];
+        (portfolio, limits)
+    }
+
+    fn value(portfolio: &Portfolio, weights: impl Iterator<Item = (usize, f64)>) -> f64 {
+        weights
+            .map(|(place, weight)| weight * portfolio.candidates[place].reward)
+            .sum()
+    }
+
+    /// min over l >= 0 of l tau + max_i (R_i - l U_i): the optimum of the linear program by duality. The minimum is where
+    /// two candidates tie, or at 0.
+    fn dual_optimum(portfolio: &Portfolio, bounds: &[f64], limit: f64) -> f64 {
+        let points: Vec<(f64, f64)> = portfolio
+            .candidates
+            .iter()
+            .zip(bounds)
+            .map(|(candidate, &bound)| (bound, candidate.reward))
+            .collect();
+        let height = |l: f64| {
+            let heights = points.iter().map(|(cost, reward)| reward - l * cost);
+            l * limit + heights.fold(f64::NEG_INFINITY, f64::max)
+        };
+        let mut least = height(0.0);
+        for (cost, reward) in &points {
+            for (other_cost, other_reward) in &points {
+                let l = (reward - other_reward) / (cost - other_cost);
+                if l.is_finite() && l > 0.0 {
+                    least = least.min(height(l));
+                }
+            }
+        }
+        least
+    }
+
+    /// docs/mixing.md, Lemma 7.
+    #[test]
+    fn the_best_pair_is_the_optimum_of_the_linear_program() {
+        let mut generator = ChaCha8Rng::seed_from_u64(1);
+        let mut pairs = 0;
+        for case in 0..3000 {
+            let (portfolio, _) = random(&mut generator, 1, 1 + case % 9);
+            let bounds = portfolio.bounds();
+            let best = portfolio.best_pair(&bounds, &portfolio.limits);
+            let expected = dual_optimum(&portfolio, &bounds, portfolio.limits[0]);
+            assert!(
+                (best.value - expected).abs() < 1e-9,
+                "{case}: {best:?} {expected}"
+            );
+            assert!((value(&portfolio, best.weights()) - best.value).abs() < 1e-12);
+            let cost = portfolio.costs_of(best.weights(), &bounds)[0];
+            assert!(cost <= portfolio.limits[0] + 1e-14, "{case}");
+            pairs += usize::from(best.second.is_some());
+        }
+        assert!(pairs > 500, "{pairs}");
+    }
+
+    /// docs/mixing.md, Lemma 7, several constraints: within the limits, and no pair on a grid is better.
+    #[test]
+    fn with_several_constraints_no_pair_is_better() {
+        let mut generator = ChaCha8Rng::seed_from_u64(2);
+        for case in 0..300 {
+            let count = 1 + case % 5;
+            let (portfolio, _) = random(&mut generator, 2 + case % 2, count);
+            let bounds = portfolio.bounds();
+            let best = portfolio.best_pair(&bounds, &portfolio.limits);
+            let within = |weights: &[(usize, f64)], room: f64| {
+                let costs = portfolio.costs_of(weights.iter().copied(), &bounds);
+                let mut each = costs.iter().zip(&portfolio.limits);
+                each.all(|(cost, limit)| *cost <= limit + room)
+            };
+            assert!(within(&best.weights().collect::<Vec<_>>(), 1e-14), "{case}");
+            for i in 0..=count {
+                // One of the two has to be within the limits.
+                for j in (0..=count).filter(|&j| within(&[(j, 1.0)], 0.0)) {
+                    for step in 0..=100 {
+                        let weight = f64::from(step) / 100.0;
+                        let pair = [(i, weight), (j, 1.0 - weight)];
+                        if within(&pair, 0.0) {
+                            let found = value(&portfolio, pair.into_iter());
+                            assert!(found <= best.value + 1e-12, "{case}: {pair:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// docs/mixing.md, Lemma 2: whatever the candidates are, the weights keep every limit, and the explorer gets its part.
+    #[test]
+    fn the_weights_of_any_portfolio_keep_every_limit() {
+        let mut generator = ChaCha8Rng::seed_from_u64(3);
+        let mut trials = 0;
+        for case in 0..1500 {
+            let (mut portfolio, limits) = random(&mut generator, 1 + case % 3, 1 + case % 9);
+            for episodes in [0, 10, 1000, 100_000] {
+                let bounds = portfolio.bounds();
+                let best = portfolio.best_pair(&bounds, &portfolio.limits).value;
+                let baseline = portfolio.candidates[0].reward;
+                let exploration = portfolio.exploration;
+                let share = exploration.share_for(portfolio.optimistic_value, best, baseline);
+                let costs = portfolio.costs_of(portfolio.explorer.iter().copied(), &bounds);
+                let part = share * portfolio.weight_beside_baseline(&costs, &bounds);
+                assert!(share >= exploration.least_share && share <= 1.0);
+                let members = portfolio.weigh(episodes).unwrap();
+                for &(place, weight) in &portfolio.explorer {
+                    let number = portfolio.candidates[place].number;
+                    let found = members.iter().find(|member| member.number == number);
+                    let found = found.map_or(0.0, |member| member.weight);
+                    assert!(found >= part * weight - 1e-12, "{case}: {found}");
+                }
+                Mixture::new(1, members, limits.clone()).unwrap();
+            }
+            trials += portfolio.trials;
+        }
+        assert!(trials > 100, "{trials}");
+    }
+
+    /// docs/mixing.md, Lemma 8.
+    #[test]
+    fn the_rest_makes_up_for_the_explorer() {
+        let mut generator = ChaCha8Rng::seed_from_u64(4);
+        let mut better = 0;
+        for case in 0..3000 {
+            let (portfolio, _) = random(&mut generator, 1, 1 + case % 9);
+            let bounds = portfolio.bounds();
+            let share: f64 = generator.random();
+            let explorer = || portfolio.explorer.iter().copied();
+            let costs = portfolio.costs_of(explorer(), &bounds);
+            let weight = portfolio.weight_beside_baseline(&costs, &bounds);
+            let part = share * weight;
+            let used: Weights = explorer().map(|(i, w)| (i, part * w)).collect();
+            let whole = value(&portfolio, used.iter().copied())
+                + (1.0 - part) * portfolio.rest(&used, &bounds).value;
+            let beside = weight * value(&portfolio, explorer())
+                + (1.0 - weight) * portfolio.candidates[0].reward;
+            let best = portfolio.best_pair(&bounds, &portfolio.limits).value;
+            let coin = share * beside + (1.0 - share) * best;
+            assert!(whole >= coin - 1e-9, "{case}: {whole} {coin}");
+            better += usize::from(whole > coin + 1e-3);
+        }
+        assert!(better > 100, "{better}");
+    }
+
+    /// docs/mixing.md, Lemma 4: the levels of any number of trials add up to no more than their part of delta, a
+    /// second start spends nothing, and only episodes after the start count.
+    #[test]
+    fn trials_spend_their_part_of_delta_and_count_later_episodes() {
+        for num_costs in 1..=3 {
+            let mut generator = ChaCha8Rng::seed_from_u64(5);
+            let (mut portfolio, _) = random(&mut generator, num_costs, 40);
+            let mut spent = 0.0;
+            for place in 1..=40 {
+                let totals = vec![1.0; num_costs];
+                assert!(!portfolio.record(place as u64, &totals).unwrap());
+                portfolio.start_trial(place).unwrap();
+                portfolio.record(place as u64, &totals).unwrap();
+                portfolio.start_trial(place).unwrap();
+                assert_eq!(portfolio.trials, place as u64);
+                assert_eq!(portfolio.candidates[place].own_episodes(), 1);
+                let own = portfolio.candidates[place].own.as_ref().unwrap();
+                assert_eq!(own.len(), num_costs);
+                let levels: f64 = own.iter().map(EpisodeCost::level).sum();
+                let j = place as f64;
+                let expected = (1.0 - SETS_SHARE) * DELTA / (j * (j + 1.0));
+                assert!((levels - expected).abs() < 1e-15);
+                spent += levels;
+            }
+            let part = (1.0 - SETS_SHARE) * DELTA;
+            assert!(spent <= part && spent > 0.97 * part, "{spent}");
+        }
+    }
+}
