@@ -16,8 +16,8 @@ The names below are the public interface; everything else may change. They fall 
   ``Signals`` and ``Progress``.
 - the learner to start with, ``OptPessMix``, with ``Knowledge`` and ``Exploration``; ``certify`` gives
   ``PolicyBounds`` of any policy.
-- arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem`` or ``Scaled`` (either is a
-  ``ConfidenceRule``); ``SubGaussianRadius`` or ``PaperRadius`` (either is a ``CostRadius``). What
+- arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem``, ``Sharp`` or ``Scaled`` (each
+  is a ``ConfidenceRule``); ``SubGaussianRadius`` or ``PaperRadius`` (either is a ``CostRadius``). What
   follows is a ``Guarantee``: ``ZeroViolation``, ``BoundedViolation`` or
   ``SafeMixture``.
 - deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate``.
@@ -79,6 +79,7 @@ from optpess.learn.terms import (
     SafeMixture,
     SafetyMargin,
     Scaled,
+    Sharp,
     SubGaussianRadius,
     Theorem,
     ZeroViolation,
@@ -150,6 +151,7 @@ __all__ = [
     "SafetyMargin",
     "Scaled",
     "Shape",
+    "Sharp",
     "Signals",
     "SolverError",
     "StagedRollout",

@@ -451,6 +451,7 @@ class Learner:
         num_episodes: SupportsIndex,
         failure_probability: float,
         factor: float | None,
+        sharp: bool,
     ) -> Learner: ...
     def next_policy(self) -> DeploymentDict: ...
     def assess(self) -> DeploymentDict | None: ...
@@ -482,7 +483,7 @@ class Learner:
     def guarantee(
         self,
     ) -> (
-        tuple[Literal["zero"], float]
+        tuple[Literal["zero"], float, bool]
         | tuple[Literal["bounded"], float, int | None, int]
         | tuple[Literal["mixture"], float, list[str]]
         | None

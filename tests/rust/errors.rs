@@ -20,6 +20,7 @@ use optpess_core::table::{Signal, zeros};
 use strum::VariantNames;
 
 use crate::net::refused_batch;
+use crate::sharp::without_proof;
 
 /// Two steps, two states, one action.
 fn shape() -> Shape {
@@ -83,6 +84,11 @@ fn refusals() -> Vec<(Error, &'static str, &'static str)> {
     let initial = InitialDistribution::new(2, vec![0.5, 0.5]).unwrap();
     let policy = MarkovPolicy::deterministic(shape(), &[0; 4]).unwrap();
     vec![
+        (
+            without_proof(),
+            "RuleWithoutProof",
+            "the confidence rule Sharp has no proof for OptPess-PrimalDual; it is for OptPess-LP",
+        ),
         (
             refused_batch(),
             "NoSuchEngine",

@@ -313,7 +313,10 @@ fn a_bounded_violation_says_from_which_episode_on_it_says_something() {
         assert_eq!(guarantee, expected);
         assert_eq!(guarantee.episodes_over_horizon(), Some(share));
     }
-    let zero = Guarantee::ZeroViolation { probability: 0.95 };
+    let zero = Guarantee::ZeroViolation {
+        probability: 0.95,
+        bounded_observations: false,
+    };
     assert_eq!(zero.episodes_over_horizon(), None);
 }
 

@@ -20,6 +20,7 @@ mod planning;
 mod problems;
 mod properties;
 mod sampling;
+mod sharp;
 mod sources;
 mod sparse_rows;
 mod traces;

@@ -226,6 +226,22 @@ fn two_hundred_thousand_episodes_at_the_theorems_constants_are_those_of_the_audi
     compare_audited(&problem, &problem.primal_dual(terms));
 }
 
+/// Sharp: the bonus is no function of visits, so the bound on the gate must not be used.
+#[test]
+fn with_sharp_bonuses_every_engine_is_the_audited_run() {
+    let terms = |episodes| LearningTerms::new(episodes, 0.05, ConfidenceRule::Sharp).unwrap();
+    for name in ["pair", "ring"] {
+        let problem = golden(name, ObservationNoise::Bernoulli).remove(0);
+        let waited = compare_audited(&problem, &problem.lp(terms(6_000)));
+        assert!((100..5_500).contains(&waited), "{name}: waited {waited}");
+    }
+    let sparse = Problem::random_with([70, 2, 3], 3, 4);
+    compare_audited(&sparse, &sparse.lp(terms(2_000)));
+    let problem = golden("pair", ObservationNoise::Bernoulli).remove(0);
+    let estimating = problem.lp_with_estimated_cost(terms(6_000), CostRadius::SubGaussian);
+    compare_audited(&problem, &estimating);
+}
+
 /// Every engine against the audited run; how long the learner stayed on pi0.
 fn compare_audited<L: Learner + Clone + Into<AnyLearner>>(problem: &Problem, learner: &L) -> u64 {
     let mut waited = 0;

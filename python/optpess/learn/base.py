@@ -22,6 +22,7 @@ from optpess.learn.terms import (
     SafetyMargin,
     Theorem,
     ZeroViolation,
+    factor_of,
 )
 from optpess.model import Shape
 from optpess.plan.certificate import Certificate
@@ -255,7 +256,7 @@ class Learner:
         if guarantee is None:
             return None
         if guarantee[0] == "zero":
-            return ZeroViolation(guarantee[1])
+            return ZeroViolation(*guarantee[1:])
         if guarantee[0] == "mixture":
             return SafeMixture(guarantee[1], tuple(guarantee[2]))
         return BoundedViolation(*guarantee[1:])
@@ -331,7 +332,7 @@ class MarginLearner(Learner):
             float(margin.safe_cost),
             num_episodes,
             failure_probability,
-            confidence._factor(),
+            factor_of(confidence, shown),
         )
         self.parameters = self._parameters(
             shown,

@@ -12,7 +12,7 @@ from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, check_baseline, states_its_arguments
-from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem
+from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem, factor_of
 
 __all__ = ["Exploration", "Knowledge", "OptPessMix", "PolicyBounds", "certify"]
 
@@ -114,6 +114,7 @@ class OptPessMix(Learner):
         seed: SupportsIndex = 0,
     ) -> None:
         check_baseline(baseline, shape, several=True)
+        factor = factor_of(confidence, "OptPess-Mix")
         if not 0 <= (number := seed.__index__()) < 2**64:
             raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
         limits, safe_costs = baseline.cost_limits, baseline.safe_costs
@@ -124,7 +125,7 @@ class OptPessMix(Learner):
             None if safe_costs is None else safe_costs.tolist(),
             {
                 "failure_probability": float(failure_probability),
-                "radius_factor": 1.0 if confidence._factor() is None else confidence._factor(),
+                "radius_factor": 1.0 if factor is None else factor,
                 "stationary": float(knowledge.stationary),
                 "rewards": knowledge.rewards,
                 "costs": _costs_in(knowledge.costs, len(limits)),

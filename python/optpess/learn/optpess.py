@@ -18,7 +18,14 @@ from optpess.learn.base import (
     deployment_of,
     states_its_arguments,
 )
-from optpess.learn.terms import BoundedViolation, ConfidenceRule, SafeBaseline, Theorem
+from optpess.learn.terms import (
+    BoundedViolation,
+    ConfidenceRule,
+    SafeBaseline,
+    Sharp,
+    Theorem,
+    factor_of,
+)
 from optpess.plan._linear_program import OccupancyLP
 
 __all__ = ["OptPessLP", "OptPessPrimalDual"]
@@ -38,7 +45,9 @@ class OptPessLP(Learner):
         baseline: the safe policy, with its margin or with a cost to be estimated.
         num_episodes: ...
         failure_probability: ...
-        confidence: ...
+        confidence: :class:`Theorem`; :class:`Sharp`, which is much tighter and keeps the guarantee if
+            observed rewards and costs lie in [0, 1]; or :class:`Scaled`, which multiplies every radius
+            by a factor and voids any guarantee.
         engine: ``"parametric"`` (compiled) or ``"highs"`` (each plan a linear program, for reference).
 
     Example:
@@ -69,6 +78,7 @@ class OptPessLP(Learner):
         check_baseline(baseline, shape)
         if engine not in ("parametric", "highs"):
             raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
+        sharp = isinstance(confidence, Sharp)
         safe_cost = baseline.safe_cost
         self._inner = _core.Learner.optpess_lp(
             initial,
@@ -78,7 +88,8 @@ class OptPessLP(Learner):
             baseline._radius._name(),
             num_episodes,
             failure_probability,
-            confidence._factor(),
+            None if sharp else factor_of(confidence, "OptPess-LP"),
+            sharp,
         )
         self.engine = engine
         self._highs = _HighsPlanner(initial, baseline.policy) if engine == "highs" else None

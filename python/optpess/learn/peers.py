@@ -10,7 +10,7 @@ from optpess import _core
 from optpess.arrays import ArrayLike, TransitionsLike
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, MarginLearner, check_baseline, states_its_arguments
-from optpess.learn.terms import ConfidenceRule, SafeBaseline, SafetyMargin, Theorem
+from optpess.learn.terms import ConfidenceRule, SafeBaseline, SafetyMargin, Theorem, factor_of
 
 __all__ = [
     "CUCRL",
@@ -323,7 +323,7 @@ class CUCRL(PeerLearner):
             float(margin.safe_cost),
             num_episodes,
             failure_probability,
-            confidence._factor(),
+            factor_of(confidence, "C-UCRL"),
         )
         self.parameters = self._parameters(
             "C-UCRL (transitions known)",
@@ -403,7 +403,7 @@ class SOPS(PeerLearner):
             float(margin.safe_cost),
             num_episodes,
             failure_probability,
-            confidence._factor(),
+            factor_of(confidence, "S-OPS"),
             replan_growth,
             seed,
         )

@@ -51,7 +51,7 @@ class Progress:
     episodes_left: int | None
     """How many further episodes the learner is expected to stay on the baseline, from what it has seen;
     0 once it has left. None if that cannot be estimated yet, is above 10^18, or if there is nothing to
-    leave. It may be more than K allows."""
+    leave; and for a shut gate under :class:`optpess.Sharp`. It may be more than K allows."""
 
     def __str__(self) -> str:
         total = "" if self.num_episodes is None else f" of {self.num_episodes:,}"

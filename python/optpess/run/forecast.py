@@ -22,8 +22,8 @@ class Forecast:
 
     leaves_baseline: int | None
     """The episode (from 0) at which OptPess-LP is expected to leave the baseline; None if it does not
-    within K episodes (see ``would_leave_baseline``), if the safe cost is still to be estimated, or for
-    other algorithms."""
+    within K episodes (see ``would_leave_baseline``), if the safe cost is still to be estimated, under
+    :class:`optpess.Sharp`, whose bonuses depend on what will be observed, or for other algorithms."""
     tightening_horizon: int | None
     """C'': the first episode number from which the tightening of OptPess-PrimalDual is at most half
     the margin; None for other algorithms."""

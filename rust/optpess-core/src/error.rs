@@ -302,6 +302,14 @@ pub enum Error {
         /// Why it cannot.
         reason: &'static str,
     },
+    /// A confidence rule that has no proof for a learner.
+    #[error("the confidence rule {rule} has no proof for {learner}; it is for OptPess-LP")]
+    RuleWithoutProof {
+        /// The rule.
+        rule: &'static str,
+        /// The learner.
+        learner: &'static str,
+    },
     /// A run was stopped from outside.
     #[error("the run was stopped before its end")]
     Interrupted,

@@ -57,8 +57,13 @@ impl Learner {
         num_episodes: &Bound<'_, PyAny>,
         failure_probability: f64,
         factor: Option<f64>,
+        sharp: bool,
     ) -> PyResult<Self> {
-        let terms = terms(num_episodes, failure_probability, factor)?;
+        let mut terms = terms(num_episodes, failure_probability, factor)?;
+        if sharp {
+            let (episodes, delta) = (terms.num_episodes(), terms.failure_probability());
+            terms = to_py(LearningTerms::new(episodes, delta, ConfidenceRule::Sharp))?;
+        }
         let baseline = baseline_in(baseline, cost_limit, safe_cost, radius)?;
         let initial = initial_in(initial, baseline.policy().shape().num_states())?;
         let learner = to_py(OptPessLp::new(initial, baseline, terms))?;
@@ -209,14 +214,15 @@ impl Learner {
         self.learner.promise()
     }
 
-    /// ("zero", probability), or ("bounded", probability, C'' or None, K), or ("mixture", probability, names of what was
+    /// ("zero", probability, whether observations must lie in [0, 1]), or ("bounded", probability, C'' or None, K), or ("mixture", probability, names of what was
     /// declared to be known), or None.
     #[getter]
     fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let found = match self.learner.guarantee() {
-            Some(Guarantee::ZeroViolation { probability }) => {
-                ("zero", probability).into_pyobject(py)?
-            }
+            Some(Guarantee::ZeroViolation {
+                probability,
+                bounded_observations,
+            }) => ("zero", probability, bounded_observations).into_pyobject(py)?,
             Some(Guarantee::BoundedViolation {
                 probability,
                 tightening_horizon,

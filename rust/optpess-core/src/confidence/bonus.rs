@@ -1,10 +1,12 @@
-//! The bonus b as a function of visits, and the terms it follows from: K, delta and the confidence rule.
+//! The bonus b as a function of visits, and the terms it follows from: K, delta and the confidence rule. `sharp.rs` has
+//! the bonuses of the rule Sharp.
 
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::constants::{confidence_radius, cost_bonus_scale, log_factor};
 use crate::confidence::margin::check;
-use crate::error::{Interval, Result};
+use crate::confidence::sharp::SharpBonus;
+use crate::error::{Error, Interval, Result};
 use crate::estimate::{Estimates, RowEstimate};
 use crate::number::Number;
 use crate::shape::Shape;
@@ -16,6 +18,8 @@ pub enum ConfidenceRule {
     Theorem,
     /// The theorem's bonus times a factor; no guarantee.
     Scaled(ScaleFactor),
+    /// Bonuses from confidence sets that hold at all times, for observations in \[0, 1\]. For Algorithm 1.
+    Sharp,
 }
 
 /// A positive, finite factor.
@@ -29,19 +33,19 @@ impl ConfidenceRule {
         Ok(Self::Scaled(ScaleFactor(factor)))
     }
 
-    /// The factor of the theorem's bonus.
+    /// The factor of the theorem's bonus; 1 for Sharp, which does not use that bonus.
     #[must_use]
     pub fn factor(&self) -> f64 {
         match self {
-            Self::Theorem => 1.0,
+            Self::Theorem | Self::Sharp => 1.0,
             Self::Scaled(factor) => factor.0,
         }
     }
 
-    /// Whether the theorems hold for this rule.
+    /// Whether the guarantees hold for this rule.
     #[must_use]
     pub fn keeps_guarantee(&self) -> bool {
-        matches!(self, Self::Theorem)
+        matches!(self, Self::Theorem | Self::Sharp)
     }
 }
 
@@ -96,7 +100,26 @@ impl LearningTerms {
         Self::new(self.num_episodes, failure_probability, self.rule)
     }
 
-    /// The bonus b as a function of visits.
+    /// Refuses Sharp, which has a proof for Algorithm 1 only.
+    pub(crate) fn check_rule(&self, learner: &'static str) -> Result<()> {
+        match self.rule {
+            ConfidenceRule::Sharp => Err(Error::RuleWithoutProof {
+                rule: "Sharp",
+                learner,
+            }),
+            ConfidenceRule::Theorem | ConfidenceRule::Scaled(_) => Ok(()),
+        }
+    }
+
+    /// The bonuses of Sharp; None for the other rules.
+    pub fn sharp_bonus(&self, shape: Shape) -> Result<Option<SharpBonus>> {
+        match self.rule {
+            ConfidenceRule::Sharp => SharpBonus::new(shape, self.failure_probability).map(Some),
+            ConfidenceRule::Theorem | ConfidenceRule::Scaled(_) => Ok(None),
+        }
+    }
+
+    /// The bonus b as a function of visits. Not for Sharp, whose bonuses also depend on what was observed.
     #[must_use]
     pub fn bonus(&self, shape: Shape) -> Bonus {
         Bonus {

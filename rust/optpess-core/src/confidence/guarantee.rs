@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::ConfidenceRule;
+
 /// A statement that holds with the given probability, for environments that satisfy Assumptions 2.1
 /// (noise) and 2.2 (a strictly safe policy) of \[Liu21\].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -10,6 +12,8 @@ pub enum Guarantee {
     ZeroViolation {
         /// At least 1 - delta.
         probability: f64,
+        /// Whether it also rests on observed rewards and costs in \[0, 1\], which the rule Sharp assumes.
+        bounded_observations: bool,
     },
     /// The sum over episodes of (cost - limit) stays below a constant that does not depend on K
     /// (Theorem 4.1). The constant contains C'' (H - tau), the most that C'' episodes can add up to: of a run with
@@ -39,6 +43,14 @@ pub enum Guarantee {
 }
 
 impl Guarantee {
+    /// No violation, under a rule that keeps it.
+    pub(crate) fn zero_violation(probability: f64, rule: ConfidenceRule) -> Self {
+        Self::ZeroViolation {
+            probability,
+            bounded_observations: rule == ConfidenceRule::Sharp,
+        }
+    }
+
     /// K / C'' of a bounded violation, which says something from 1 on; None for another guarantee, and if C'' is beyond
     /// 2^62.
     #[must_use]

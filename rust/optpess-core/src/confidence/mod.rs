@@ -10,6 +10,7 @@ mod margin;
 pub mod published;
 mod search;
 mod sets;
+mod sharp;
 mod signals;
 
 pub use baseline_cost::CostRadius;
@@ -23,5 +24,6 @@ pub use sets::{
     BetaMixture, BoundedMean, ConfidenceSets, DirichletSet, Entry, EpisodeCost, KernelBox, Levels,
     Observations, OptimisticSets, PlausibleRow, PlayedCost, SubGaussianMixture,
 };
+pub use sharp::{RowBonuses, SharpBonus};
 pub(crate) use signals::biased;
 pub use signals::{OptimisticCost, OptimisticReward, PessimisticCost};

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::SafetyMargin;
 use crate::confidence::constants::reward_bonus_factor;
+use crate::confidence::{RowBonuses, SafetyMargin};
 use crate::error::{Error, Result};
 use crate::estimate::RowEstimate;
 use crate::number::Number;
@@ -165,6 +165,16 @@ impl OptimisticReward {
         first_bonus: f64,
     ) -> Result<Self> {
         BiasedSignal::new(shape, reward_bonus_factor(shape, margin), first_bonus).map(Self)
+    }
+
+    /// Sets r bar of a row from its estimate and the bonuses of Sharp, and returns it.
+    ///
+    /// Formula: r-hat + b^r + (4H/(tau - c0)) e. Derivation: docs/guarantees.md, "Sharp". Deviation: none; with b^r =
+    /// e = b it is Eq. (6) of \[Liu21\].
+    pub fn update_sharply(&mut self, row: &RowEstimate<'_>, bonuses: &RowBonuses) -> f64 {
+        let value = row.reward + (bonuses.reward + (self.0.factor - 1.0) * bonuses.error);
+        self.0.signal.set(row.step, row.pair, value);
+        value
     }
 
     /// r tilde of Algorithm 2, with nothing observed.

@@ -223,6 +223,8 @@ impl Estimates {
             visits,
             reward,
             cost,
+            reward_sum: self.reward_sums[row],
+            cost_sum: self.cost_sums[row],
             successors,
         }
     }
@@ -281,6 +283,10 @@ pub struct RowEstimate<'a> {
     pub reward: f64,
     /// c-hat_h(s,a).
     pub cost: f64,
+    /// The sum behind r-hat.
+    pub reward_sum: f64,
+    /// The sum behind c-hat.
+    pub cost_sum: f64,
     /// P-hat_h(.|s,a); none at the last step.
     pub successors: Successors<'a>,
 }

@@ -75,7 +75,7 @@ impl<'a> Successors<'a> {
 
     /// Pairs (state, probability); states that are left out were never seen.
     #[inline(always)]
-    pub fn iter(self) -> impl Iterator<Item = (usize, f64)> + 'a {
+    pub fn iter(self) -> impl Iterator<Item = (usize, f64)> + Clone + 'a {
         let (full, states, listed): (&[f64], &[u32], &[f64]) = match self {
             Self::Full(probabilities) => (probabilities, &[], &[]),
             Self::Listed(states, probabilities) => (&[], states, probabilities),

@@ -26,6 +26,8 @@ const ROUNDING: f64 = 1e-9;
 /// bounds the costs ever observed, the bonus by at most b/(2N) with b <= c underbar + C, and P-hat V by at most (max
 /// V - min V)/(N+1), over states seen before: P-hat leads to no others.
 ///
+/// Under the rule Sharp the bonus depends on more than visits, neither bound holds, and every plan evaluates pi0.
+///
 /// Citation: \[Liu21\], Lemma D.2, for the second. Deviation: none; the decisions are those of Algorithm 1.
 #[derive(Debug, Clone)]
 pub(crate) struct GateBound {
@@ -94,10 +96,13 @@ impl GateBound {
             return self.invalidate();
         };
         let model = learner.model();
+        let Some(bonus) = model.bonus_of_visits() else {
+            return self.invalidate(); // the bounds below need it
+        };
         let values = model.last_values();
         let value = learner.experience().initial().expectation(values.step(0));
         let compared = (value, margin.midpoint());
-        self.set_values(compared, values, learner.estimates(), model.bonus());
+        self.set_values(compared, values, learner.estimates(), bonus);
     }
 
     /// Restarts from the values of pi0; `value` is its value from the start, which the gate compares with

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::certify::{Certificate, certify};
-use crate::confidence::{Bonus, LearningTerms, OptimisticCost, OptimisticReward, PessimisticCost};
+use crate::confidence::{Bonus, LearningTerms, OptimisticCost, OptimisticReward};
+use crate::confidence::{PessimisticCost, SharpBonus};
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
 use crate::evaluate::Evaluator;
@@ -13,6 +14,7 @@ use crate::model::InitialDistribution;
 use crate::plan::{ChordSearch, PlanningProblem};
 use crate::policy::MarkovPolicy;
 use crate::table::{Signal, StateValues, StepSignal};
+use crate::trajectory::Trajectory;
 
 /// Observations, P-hat and the biased signals. Only the counts are state; [`BiasedModel::refresh`] updates P-hat and
 /// both signals.
@@ -20,6 +22,8 @@ use crate::table::{Signal, StateValues, StepSignal};
 pub struct BiasedModel<C> {
     pub(super) experience: Experience,
     bonus: Bonus,
+    /// Takes the place of the bonus under the rule Sharp.
+    sharp: Option<SharpBonus>,
     /// None until its scale is known.
     reward: Option<OptimisticReward>,
     cost: C,
@@ -46,9 +50,14 @@ impl<C: BiasedCost> BiasedModel<C> {
         cost: C,
     ) -> Result<Self> {
         let shape = cost.signal().shape();
+        let (mut estimates, sharp) = (Estimates::new(shape)?, terms.sharp_bonus(shape)?);
+        if sharp.is_some() {
+            estimates.mark_all(); // the bonus of a row never visited depends on its step
+        }
         Ok(Self {
-            experience: Experience::new(Estimates::new(shape)?, initial, terms),
+            experience: Experience::new(estimates, initial, terms),
             bonus: terms.bonus(shape),
+            sharp,
             reward,
             cost,
             evaluator: Evaluator::new(shape)?,
@@ -61,10 +70,10 @@ impl<C: BiasedCost> BiasedModel<C> {
         &self.experience
     }
 
-    /// b.
+    /// b, if it is a function of visits alone; None under the rule Sharp.
     #[inline(always)]
-    pub(crate) fn bonus(&self) -> &Bonus {
-        &self.bonus
+    pub(crate) fn bonus_of_visits(&self) -> Option<&Bonus> {
+        self.sharp.is_none().then_some(&self.bonus)
     }
 
     /// The biased cost, as of the last refresh.
@@ -78,12 +87,23 @@ impl<C: BiasedCost> BiasedModel<C> {
         self.evaluator.values()
     }
 
+    /// Counts one episode. Refuses one of another shape, out of turn, or with observations that the rule Sharp leaves
+    /// out, and changes nothing then.
+    #[inline(always)]
+    pub(super) fn observe(&mut self, seen: &Trajectory) -> Result<()> {
+        if self.sharp.is_some() {
+            SharpBonus::check(seen)?;
+        }
+        self.experience.observe(seen)
+    }
+
     /// Updates P-hat, r-hat, c-hat (Eq. 3-5) and both biased signals of every row counted since the last refresh.
     /// `listener` receives each row.
     #[inline(always)]
     pub(super) fn refresh(&mut self, listener: &mut impl SignalListener) {
         self.experience.estimates.refresh(BiasRows {
             bonus: self.bonus,
+            sharp: self.sharp.as_ref(),
             reward: self.reward.as_mut(),
             cost: &mut self.cost,
             listener,
@@ -126,7 +146,16 @@ impl<C: BiasedCost> BiasedModel<C> {
     pub(super) fn signals(&mut self) -> BiasedSignals<'_> {
         self.refresh(&mut ());
         let reward = self.reward.as_ref().map(OptimisticReward::signal);
-        let bonuses = self.bonus.of_all(self.experience.estimates());
+        let estimates = self.experience.estimates();
+        let bonuses = match self.sharp {
+            None => self.bonus.of_all(estimates),
+            Some(_) => {
+                let costs = self.cost.signal().data().iter().enumerate();
+                costs
+                    .map(|(row, cost)| cost - estimates.mean_cost(row))
+                    .collect()
+            }
+        };
         BiasedSignals::new(reward, self.cost.signal(), bonuses)
     }
 }
@@ -198,6 +227,7 @@ impl<L: SignalListener> SignalListener for Option<L> {
 
 struct BiasRows<'a, C, L> {
     bonus: Bonus,
+    sharp: Option<&'a SharpBonus>,
     reward: Option<&'a mut OptimisticReward>,
     cost: &'a mut C,
     listener: &'a mut L,
@@ -206,10 +236,16 @@ struct BiasRows<'a, C, L> {
 impl<C: BiasedCost, L: SignalListener> RowListener for BiasRows<'_, C, L> {
     #[inline(always)]
     fn changed(&mut self, row: &RowEstimate<'_>) {
-        let bonus = self.bonus.of(row);
-        let cost = self.cost.update(row, bonus);
         let reward = self.reward.as_mut();
-        let reward = reward.map(|signal| signal.update(row, bonus));
+        let (reward, cost) = if let Some(sharp) = self.sharp {
+            let bonuses = sharp.of(row);
+            let reward = reward.map(|signal| signal.update_sharply(row, &bonuses));
+            (reward, self.cost.update(row, bonuses.cost))
+        } else {
+            let bonus = self.bonus.of(row);
+            let reward = reward.map(|signal| signal.update(row, bonus));
+            (reward, self.cost.update(row, bonus))
+        };
         self.listener.changed(row, reward, cost);
     }
 }

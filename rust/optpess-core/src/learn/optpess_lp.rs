@@ -153,9 +153,9 @@ impl Learner for OptPessLp {
     }
 
     fn observe(&mut self, seen: &Trajectory) -> Result<()> {
-        self.model.experience.observe(seen)?; // lines 6 and 7
+        self.model.observe(seen)?; // lines 6 and 7
         if let Some(margin) = self.safe_cost.observe(seen)? {
-            let (shape, first) = (seen.shape(), self.model.bonus().at(0));
+            let (shape, first) = (seen.shape(), self.terms().bonus(seen.shape()).at(0));
             let reward = OptimisticReward::for_zero_violation(shape, &margin, first)?;
             self.model.set_reward(reward); // Appendix E has ended
         }
@@ -175,7 +175,7 @@ impl Learner for OptPessLp {
         let terms = self.terms();
         let probability = 1.0 - self.baseline.total_failure_probability(terms);
         let holds = self.baseline.cost_is_valid() && terms.rule().keeps_guarantee();
-        holds.then_some(Guarantee::ZeroViolation { probability })
+        holds.then(|| Guarantee::zero_violation(probability, terms.rule()))
     }
 
     fn experience(&self) -> &Experience {

@@ -57,6 +57,7 @@ impl OptPessPrimalDual {
         terms: LearningTerms,
     ) -> Result<Self> {
         margin.check_horizon(shape.horizon())?;
+        terms.check_rule("OptPess-PrimalDual")?;
         let first = terms.bonus(shape).at(0);
         let reward = OptimisticReward::for_bounded_violation(shape, first)?;
         let cost = OptimisticCost::new(shape, first)?;
@@ -97,11 +98,6 @@ impl OptPessPrimalDual {
     /// eps_k and eta_k.
     pub(crate) fn schedule(&self) -> &Schedule {
         &self.schedule
-    }
-
-    /// P-hat, r tilde and c tilde.
-    pub(crate) fn model(&self) -> &BiasedModel<OptimisticCost> {
-        &self.model
     }
 }
 

@@ -109,14 +109,17 @@ fn gate(learner: &OptPessLp) -> Result<Gate> {
     })
 }
 
-/// How many further episodes of pi0 a shut gate is expected to stay shut, on the estimates so far.
+/// How many further episodes of pi0 a shut gate is expected to stay shut, on the estimates so far. None under Sharp.
 fn shut_for(learner: &OptPessLp, margin: &SafetyMargin) -> Result<Option<u64>> {
     let (model, pi0) = (learner.model(), learner.baseline().policy());
     let (kernel, initial) = (model.experience().kernel(), model.experience().initial());
     let estimates = learner.estimates();
+    let Some(bonus) = model.bonus_of_visits() else {
+        return Ok(None); // under Sharp it depends on what will be observed
+    };
     let opening = GateOpening {
         share: &occupancy(pi0, kernel, initial)?,
-        bonus: model.bonus(),
+        bonus,
         margin,
     };
     let visits = |row: usize| f64::from(estimates.visits()[row]);

@@ -146,7 +146,7 @@ fn lower_end(visits: f64, sum: f64, rest: f64, information: f64) -> f64 {
 /// the solution ends at or above it. The start is above it because kl(q, p) is the integral of (z - q)/(z(1-z)) from q
 /// to p, which is at least (p - q)^2/2 divided by the largest z(1-z) on the way (at most 1/4, at most p r, and q r if
 /// q >= 1/2); and because kl(q, p) >= r ln(r/(1-p)) + q ln q.
-fn deviation(q: f64, r: f64, t: f64) -> f64 {
+pub(in crate::confidence) fn deviation(q: f64, r: f64, t: f64) -> f64 {
     if q <= 0.0 {
         return -f64::exp_m1(-t); // kl(0, p) = -ln(1 - p)
     }

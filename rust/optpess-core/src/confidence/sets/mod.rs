@@ -14,11 +14,13 @@ mod sub_gaussian;
 mod testing;
 
 pub use beta_mixture::BetaMixture;
+pub(super) use beta_mixture::deviation;
 pub use bounded_mean::BoundedMean;
 pub use dirichlet::DirichletSet;
 pub use episode_cost::EpisodeCost;
 pub use kernel_box::KernelBox;
 pub use optimism::OptimisticSets;
+pub(super) use plausible::ENDPOINT_MASS;
 pub use plausible::{ConfidenceSets, Entry, Levels, Observations, PlausibleRow};
 pub use played_cost::PlayedCost;
 pub use sub_gaussian::SubGaussianMixture;

@@ -13,7 +13,7 @@ use crate::trajectory::Trajectory;
 
 /// The mass of the mixture's prior on the probabilities 0 and 1. It makes bounds of successors that were never seen
 /// narrower by a fifth and costs ln 2 of the threshold for the others.
-const ENDPOINT_MASS: f64 = 0.5;
+pub(in crate::confidence) const ENDPOINT_MASS: f64 = 0.5;
 
 /// What is known of the observations of costs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]

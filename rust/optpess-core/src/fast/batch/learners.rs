@@ -85,7 +85,7 @@ impl<V: Lane> BatchLearners<V> {
             shape,
             initial: learner.experience().initial().clone(),
             cost_limit: learner.cost_limit(),
-            bonus: *learner.model().bonus(),
+            bonus: learner.terms().bonus(shape),
             schedule: *learner.schedule(),
             observed: learner.episodes_observed(),
             pairs: zeros("replicates [H, S, A]", shape.triples())?,

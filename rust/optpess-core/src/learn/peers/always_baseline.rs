@@ -90,6 +90,6 @@ impl Algorithm for BaselineAlgorithm {
 
     /// Probability 1, under the assumption on pi0.
     fn guarantee(&self, _: &LearningTerms) -> Option<Guarantee> {
-        Some(Guarantee::ZeroViolation { probability: 1.0 })
+        Some(Guarantee::zero_violation(1.0, ConfidenceRule::Theorem))
     }
 }

@@ -198,6 +198,6 @@ impl Algorithm for CucrlAlgorithm {
     fn guarantee(&self, terms: &LearningTerms) -> Option<Guarantee> {
         let probability = 1.0 - terms.failure_probability();
         let kept = terms.rule().keeps_guarantee();
-        kept.then_some(Guarantee::ZeroViolation { probability })
+        kept.then(|| Guarantee::zero_violation(probability, terms.rule()))
     }
 }

@@ -161,6 +161,7 @@ impl<A: Algorithm> Peer<A> {
         terms: LearningTerms,
         algorithm: A,
     ) -> Result<Self> {
+        terms.check_rule("an algorithm to compare with")?;
         let policy = MarkovPolicy::uniform(shape)?;
         let mut estimates = Estimates::in_full(shape)?;
         estimates.mark_all(); // rows never visited have radii too
