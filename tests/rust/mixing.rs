@@ -178,7 +178,7 @@ impl World {
 /// What is declared: steps alike or not, every successor listed or not.
 fn knowledge_of(seed: u64) -> Knowledge {
     Knowledge {
-        stationary: seed % 2 == 0,
+        stationary: seed.is_multiple_of(2),
         ..Knowledge::default()
     }
 }
@@ -692,7 +692,7 @@ fn the_levels_of_all_sequences_add_up_to_delta() {
         let mask = (0..shape.pairs()).flat_map(|pair| world.true_row(pair));
         let mask: Vec<bool> = mask.map(|(_, p)| p > 0.0).collect();
         let knowledge = Knowledge {
-            stationary: seed % 2 == 0,
+            stationary: seed.is_multiple_of(2),
             rewards: None,
             costs: (seed % 3 == 0).then_some(costs),
             support: (seed % 5 < 2).then(|| Support::new(shape, &mask).unwrap()),
