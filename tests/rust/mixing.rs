@@ -947,6 +947,16 @@ proptest! {
         else { used.push((partner[0], partner[1])); }
         if found.above { used.push((chord.above().cost(), chord.above().reward())); }
         prop_assert!((best_by_force(&used, limit) - found.value).abs() <= width);
+        // An end that belongs to the answer is the point of its own actions, not that of the partner.
+        for (belongs, end) in [(found.below, chord.below()), (found.above, chord.above())] {
+            if belongs {
+                let policy = end.policy(problem.shape).unwrap();
+                let value = |which: usize| {
+                    evaluate(&policy, &problem.signals[which], &kernel, &problem.initial).unwrap()
+                };
+                prop_assert!((value(1) - end.cost()).abs() + (value(0) - end.reward()).abs() < 1e-11);
+            }
+        }
     }
 }
 
