@@ -28,7 +28,7 @@ help: ## list the tasks
 	@echo "Variables: PYTHON=python3.12 chooses the interpreter, PYTEST_ARGS='-k gate' narrows the Python tests,"
 	@echo "BENCH_ARGS='--only sparse' goes to the script or bench of a bench task."
 
-demo: build $(VENV)/.figures-installed ## both algorithms at the paper's constants (3 min / 1 min)
+demo: build $(VENV)/.figures-installed ## OptPess-Mix on a metered link, then the paper's algorithms (3 min / 1 min)
 	$(BIN)/python examples/demo.py
 
 # The sum tells the benches that what is installed is this build and no other.
