@@ -35,10 +35,10 @@ def stream_video() -> None:
     }
     optimum = op.solve(model).value
     print(
-        "The problem: video over a metered link; 10 states, 2 actions, 10 steps; the fast link costs 1,"
+        "The problem: video over a metered link; 10 states, 2 actions, 10 steps. The fast link costs 1,"
     )
     print(
-        f"  at most {margin.cost_limit:g} in expectation; a safe policy that costs {margin.safe_cost:g} is known."
+        f"  at most {margin.cost_limit:g} in expectation; a policy of cost {margin.safe_cost:g} is known."
     )
     print(f"  exact optimum {optimum:.3f} an episode, the safe policy earns {earned(problem):.3f}\n")
     lp = op.OptPessLP(**given, num_episodes=10**8)
@@ -47,9 +47,8 @@ def stream_video() -> None:
         "S-OPS": op.SOPS(**given, num_episodes=episodes, replan_growth=0.25),
         "OptPess-Mix": op.OptPessMix(**given, knowledge=op.Knowledge(stationary=True)),
     }
-    print(
-        f"  {'100,000 episodes':<24}{'reward an episode':>18}{'last tenth':>12}{'violating':>11}{'seconds':>9}"
-    )
+    heads = f"{'reward an episode':>18}{'last tenth':>12}{'violating':>11}{'seconds':>9}"
+    print(f"  {'100,000 episodes':<24}{heads}")
     runs = {}
     for name, learner in contestants.items():
         start = time.perf_counter()

@@ -75,6 +75,7 @@ def every_learner(model, num_episodes, confidence):
     """A way to make each learner, by name; OptPess-LP with either engine, and with an unknown cost."""
     shared = {"shape": model.shape, "initial": model.initial, "num_episodes": num_episodes}
     chances = {"failure_probability": DELTA, "confidence": confidence}
+    endless = {name: shared[name] for name in ("shape", "initial")}
     policy, limit = always_first(model), float(model.cost_limits[0])
     baseline = op.SafeBaseline(policy, margin_of(model))
     estimated = op.SafeBaseline.estimated(policy, limit, radius=op.PaperRadius())
@@ -97,6 +98,8 @@ def every_learner(model, num_episodes, confidence):
         "AlwaysBaseline, estimated": lambda: op.AlwaysBaseline(baseline=estimated, **shared),
         "CUCRL": lambda: op.CUCRL(transitions=model.transitions, baseline=baseline, **shared, **chances),
         "SOPS": lambda: op.SOPS(baseline=baseline, **shared, **chances),
+        "OptPessMix": lambda: op.OptPessMix(baseline=baseline, **endless, **chances),
+        "OptPessMix, estimated": lambda: op.OptPessMix(baseline=estimated, **endless, **chances),
         "SOPS, growth": lambda: op.SOPS(baseline=baseline, replan_growth=0.3, **shared, **chances),
     } | {
         kind.__name__: functools.partial(kind, margin=margin_of(model), **shared, **chances)

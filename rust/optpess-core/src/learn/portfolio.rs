@@ -32,6 +32,10 @@ const PLAYED_PART: f64 = 0.7;
 /// While the best mixture gains less than this part of what may be possible, there is little to lose by exploring.
 const LITTLE_GAIN: f64 = 0.1;
 
+/// How far rounding may put the costs of three candidates above the limits, which are below those of the mixture by
+/// more: [`PLANNING_MARGIN`] times the horizon.
+const TRIPLE_ROUNDING: f64 = 2e-13;
+
 /// Positions of candidates with weights.
 pub(crate) type Weights = Vec<(usize, f64)>;
 
@@ -120,17 +124,20 @@ pub(crate) struct Portfolio {
     optimistic_value: f64,
 }
 
-/// The two positions and weights of the best mixture, and its value.
+/// The positions and weights of the best mixture, and its value.
 #[derive(Debug, Clone, Copy)]
 struct BestPair {
     value: f64,
     first: (usize, f64),
     second: Option<(usize, f64)>,
+    /// Only with several constraints.
+    third: Option<(usize, f64)>,
 }
 
 impl BestPair {
     fn weights(&self) -> impl Iterator<Item = (usize, f64)> {
-        std::iter::once(self.first).chain(self.second)
+        let others = self.second.into_iter().chain(self.third);
+        std::iter::once(self.first).chain(others)
     }
 }
 
@@ -376,7 +383,7 @@ impl Portfolio {
     /// Formula: with one constraint the optimum of max sum w_i R_i subject to sum w_i U_i <= tau mixes at most two
     /// candidates. A pair (i, j) with U(j) within the limits has the weight w_i = min over m with U_m(i) > tau_m of
     /// (tau_m - U_m(j))/(U_m(i) - U_m(j)). Citation: docs/mixing.md. Deviation: with several constraints the optimum may
-    /// mix more than two.
+    /// mix more than two; mixtures of three are tried.
     fn best_pair(&self, bounds: &[f64], limits: &[f64]) -> BestPair {
         let count = limits.len();
         let of = |place: usize| &bounds[place * count..][..count];
@@ -390,6 +397,7 @@ impl Portfolio {
             value: self.candidates[0].reward,
             first: (0, 1.0),
             second: None,
+            third: None,
         };
         let inside: Vec<usize> = (0..self.candidates.len()).filter(|&i| within(i)).collect();
         for &i in &inside {
@@ -419,7 +427,66 @@ impl Portfolio {
                 }
             }
         }
+        if count > 1 {
+            self.try_triples(bounds, limits, &mut best);
+        }
         best
+    }
+
+    /// Replaces the best mixture by a better one of three candidates that uses two limits fully.
+    ///
+    /// Formula: w_i, w_j, w_k with sum 1 and the costs of two constraints at their limits, by Cramer's rule; kept if no
+    /// weight is negative and no other limit is exceeded.
+    fn try_triples(&self, bounds: &[f64], limits: &[f64], best: &mut BestPair) {
+        let (count, total) = (limits.len(), self.candidates.len());
+        let of = |place: usize| &bounds[place * count..][..count];
+        for i in 0..total {
+            for j in i + 1..total {
+                for k in j + 1..total {
+                    let rewards = [i, j, k].map(|place| self.candidates[place].reward);
+                    if rewards.iter().all(|reward| *reward <= best.value) {
+                        continue;
+                    }
+                    for a in 0..count {
+                        for b in a + 1..count {
+                            // Differences to k, so that the weights of i and j solve two equations.
+                            let column =
+                                |place: usize| [of(place)[a] - of(k)[a], of(place)[b] - of(k)[b]];
+                            let (first, second) = (column(i), column(j));
+                            let right = [limits[a] - of(k)[a], limits[b] - of(k)[b]];
+                            let determinant = first[0] * second[1] - first[1] * second[0];
+                            let weights = [
+                                (right[0] * second[1] - right[1] * second[0]) / determinant,
+                                (first[0] * right[1] - first[1] * right[0]) / determinant,
+                            ];
+                            let weights = [weights[0], weights[1], 1.0 - weights[0] - weights[1]];
+                            if !weights.iter().all(|weight| *weight >= 0.0) {
+                                continue; // not a number for parallel columns, too
+                            }
+                            let mixed = |m: usize| -> f64 {
+                                let costs = [of(i)[m], of(j)[m], of(k)[m]];
+                                weights
+                                    .iter()
+                                    .zip(costs)
+                                    .map(|(weight, cost)| weight * cost)
+                                    .sum()
+                            };
+                            let value = weights.iter().zip(rewards).map(|(w, r)| w * r).sum();
+                            if value > best.value + 1e-9
+                                && (0..count).all(|m| mixed(m) <= limits[m] + TRIPLE_ROUNDING)
+                            {
+                                *best = BestPair {
+                                    value,
+                                    first: (i, weights[0]),
+                                    second: Some((j, weights[1])),
+                                    third: Some((k, weights[2])),
+                                };
+                            }
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// Whether a candidate would belong to the best mixture if its costs were those estimated: only then can a lower
@@ -456,7 +523,8 @@ impl Portfolio {
     /// alone.
     ///
     /// The explorer gets its share times the weight it could have beside the baseline alone, so the rest always has room
-    /// for the baseline, and the whole is at least as good as a coin between that pair and the best mixture.
+    /// for the baseline; with one constraint and without a trial, the whole is at least as good by the estimates as a coin
+    /// between that pair and the best mixture (docs/mixing.md, Lemma 8).
     pub(crate) fn weigh(&mut self, episodes: u64) -> Result<Vec<Member>> {
         if !self.baseline_has_room() {
             return Ok(vec![self.member((0, 1.0))]);

@@ -149,11 +149,13 @@ impl Known<'_> {
     }
 }
 
+/// Deterministic policies as actions, `[H, S]`, with weights.
+pub(crate) type WeightedActions = Vec<(Vec<u32>, f64)>;
+
 /// What was proposed at one plan.
 #[derive(Debug)]
 pub(crate) struct Proposals {
-    /// Actions with weights.
-    pub(crate) explorer: Vec<(Vec<u32>, f64)>,
+    pub(crate) explorer: WeightedActions,
     pub(crate) optimistic_value: f64,
     pub(crate) cautious: Vec<Vec<u32>>,
     pub(crate) bold: Vec<Vec<u32>>,
@@ -199,7 +201,7 @@ impl Proposers {
         &mut self,
         tables: &mut PlanTables,
         known: &Known<'_>,
-    ) -> Result<(Vec<(Vec<u32>, f64)>, f64)> {
+    ) -> Result<(WeightedActions, f64)> {
         let reward = tables.optimism.reward(known.tally)?;
         for round in 1.. {
             let weights = self.explorer_weights.clone();

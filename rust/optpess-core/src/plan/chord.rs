@@ -326,7 +326,7 @@ pub struct PartneredSolution {
 
 impl ChordSearch<Vertex> {
     /// max V(g_r) subject to V(g_c) <= limit over mixtures of policies and a partner whose (cost, reward) are given, the
-    /// cost within the limit. The ends of the chord are left to be read.
+    /// cost within the limit and the reward not above that of every policy. The ends of the chord are left to be read.
     ///
     /// The chord method with the partner as its first lower end: as long as no policy within the limit lies above the
     /// chord, its other end follows the tangent from the partner to the curve. So a weight of the partner is part of the
