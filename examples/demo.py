@@ -34,12 +34,9 @@ def stream_video() -> None:
         "baseline": op.SafeBaseline(problem.safe_policy, margin),
     }
     optimum = op.solve(model).value
-    print(
-        "The problem: video over a metered link; 10 states, 2 actions, 10 steps. The fast link costs 1,"
-    )
-    print(
-        f"  at most {margin.cost_limit:g} in expectation; a policy of cost {margin.safe_cost:g} is known."
-    )
+    limit, safe = margin.cost_limit, margin.safe_cost
+    print("The problem: video over a metered link; 10 states, 10 steps. The fast link costs 1,")
+    print(f"  at most {limit:g} in expectation; a policy of cost {safe:g} is known.")
     print(f"  exact optimum {optimum:.3f} an episode, the safe policy earns {earned(problem):.3f}\n")
     lp = op.OptPessLP(**given, num_episodes=10**8)
     contestants = {

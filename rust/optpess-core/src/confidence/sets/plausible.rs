@@ -254,7 +254,8 @@ pub struct ConfidenceSets {
 struct PlausibleCost {
     lower: f64,
     upper: f64,
-    mean: BoundedMean,
+    /// None before the first visit: the capital of the bets takes half a kilobyte.
+    mean: Option<Box<BoundedMean>>,
 }
 
 impl ConfidenceSets {
@@ -280,7 +281,7 @@ impl ConfidenceSets {
                 costs.push(PlausibleCost {
                     lower: known.unwrap_or(0.0),
                     upper: known.unwrap_or(1.0),
-                    mean: BoundedMean::new(),
+                    mean: None,
                 });
             }
         }
@@ -340,7 +341,7 @@ impl ConfidenceSets {
         if self.observations == Observations::Bounded && !self.costs_are_known {
             let means = &mut self.costs[row * self.num_costs..][..self.num_costs];
             for (target, cost) in means.iter_mut().zip(costs) {
-                target.mean.observe(cost)?;
+                target.mean.get_or_insert_default().observe(cost)?;
             }
         }
         Ok(())
@@ -358,7 +359,10 @@ impl ConfidenceSets {
             let cost = &mut self.costs[row * self.num_costs + constraint];
             let half = 0.5 * levels.cost; // one side each
             let found = match self.observations {
-                Observations::Bounded => (cost.mean.lower(half), cost.mean.upper(half)),
+                Observations::Bounded => match &cost.mean {
+                    Some(mean) => (mean.lower(half), mean.upper(half)),
+                    None => (0.0, 1.0),
+                },
                 Observations::SubGaussian { variance_proxy } => {
                     let sequence = SubGaussianMixture::new(variance_proxy, levels.cost)?;
                     let sum = tally.cost_sum(row, constraint);
