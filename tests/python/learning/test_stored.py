@@ -17,8 +17,8 @@ LEARNERS = cases.every_learner(MARKET, EPISODES, op.Scaled(0.02))
 ESTIMATED = "OptPess-LP, estimated"
 HIGHS = "OptPess-LP, HiGHS"
 # What a pickled learner of horizon 10 with 20 states and 4 actions may take after 10 episodes. C-UCRL is
-# given transitions, 115 kB; OptPess-Mix keeps two dozen policies of 6 kB and, for each row it has visited,
-# the capital of its bets; the others named keep the bounds of a set of kernels, 256 kB.
+# given transitions, 115 kB; OptPess-Mix keeps two dozen policies of 6 kB and the bets of each row it has
+# visited; the others named keep the bounds of a set of kernels, 256 kB.
 MOST_BYTES = 64_000
 MOST_BYTES_OF = {"CUCRL": 180_000, "OptCMDP": 350_000, "OptDualCMDP": 320_000}
 MOST_BYTES_OF |= dict.fromkeys(("SOPS", "SOPS, growth"), 380_000)
