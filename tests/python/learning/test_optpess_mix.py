@@ -1,4 +1,4 @@
-"""OptPess-Mix from Python: safe on every problem tried, live and simulated, with and without knowledge."""
+"""OptPess-Mix from Python: safe on every problem tried, live and simulated, with any knowledge."""
 
 import numpy as np
 import optpess as op
@@ -192,8 +192,7 @@ def test_a_model_with_other_limits_is_refused():
             shape=problem.model.shape,
             initial=problem.model.initial,
             num_episodes=10,
-            baseline=learner_for(problem)
-            and op.SafeBaseline(
+            baseline=op.SafeBaseline(
                 problem.safe_policy, [op.SafetyMargin(2.5, 2.1), op.SafetyMargin(0.25, 0.0)]
             ),
         )
