@@ -3,9 +3,9 @@
 On the pair every learner runs at its theorem's own constants. On the other problems those would keep the
 safe learners on the baseline for most of the run, so radii are scaled, by one rule for all: twice the
 least factor 2^-j at which the learner's own optimism or pessimism held against the truth at every
-episode of a pilot. OptPess-Mix, told nothing of the problem but its safe policy, and S-OPS run at their
-own constants everywhere. Run by `make comparison`; takes about twenty minutes on one core. `--only NAME` runs
-one problem again.
+episode of a pilot. OptPess-Mix, told nothing of the problem but its safe policy, and S-OPS run at
+their own constants everywhere. Run by `make comparison`; takes about twenty minutes on one core.
+`--only NAME` runs one problem again.
 """
 
 from __future__ import annotations
