@@ -20,7 +20,7 @@ BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-instructions bench-plots fingerprint billion experiments comparison staged-rollout clean tools peers module
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-instructions bench-plots fingerprint billion experiments comparison mixing staged-rollout clean tools peers module
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -102,6 +102,9 @@ experiments: build $(VENV)/.figures-installed ## the runs of docs/learning.md at
 
 comparison: build $(VENV)/.figures-installed ## the tables and pictures of docs/comparison.md (20 min)
 	$(BIN)/python experiments/comparison.py
+
+mixing: build $(READY) $(VENV)/.figures-installed ## the tables and pictures of docs/mixing-results.md (15 min)
+	$(BIN)/python experiments/mixing.py $(BENCH_ARGS)
 
 staged-rollout: build $(READY) ## the tables of docs/staged-rollout.md: simulated deployments (3 min)
 	$(BIN)/python experiments/staged_rollout.py
