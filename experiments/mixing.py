@@ -1,8 +1,8 @@
-"""OptPess-Mix measured: regret beside S-OPS, violations, coverage of the confidence sets, floors and speed.
+"""OptPess-Mix measured: regret beside S-OPS, violations, coverage, floors and speed.
 
-Writes experiments/record/mixing.json, docs/mixing-results.md and two figures. Run by `make mixing`; takes
-about fifteen minutes on two cores. `--only PART` runs one part again, `--rows TEXT` only those of its rows
-whose name contains the text; what else the record holds is kept.
+Writes experiments/record/mixing.json, docs/mixing-results.md and two figures. Run by `make mixing`;
+takes about fifteen minutes on two cores. `--only PART` runs one part again, `--rows TEXT` only those of
+its rows whose name contains the text; what else the record holds is kept.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ DRAWN = ("ring", "media", "inventory", "cliff_grid")
 
 
 def random_problem(seed: int) -> op.zoo.Problem:
-    """A dense random problem: 5 to 8 states, 3 actions, 4 to 6 steps, Dirichlet(1) rows, uniform signals.
-    Limit and safe policy are chosen as for the zoo's garnets.
+    """A dense random problem: 5 to 8 states, 3 actions, 4 to 6 steps, Dirichlet(1) rows, uniform
+    signals. Limit and safe policy are chosen as for the zoo's garnets.
     """
     rng = np.random.default_rng(seed)
     states, horizon = int(rng.integers(5, 9)), int(rng.integers(4, 7))
@@ -481,9 +481,11 @@ def regret_lines(rows: dict[str, Any]) -> list[str]:
     """The part of the page about regret."""
     lines = ["## Regret and violations", ""]
     lines += [
-        f"delta = {DELTA}, default settings, Bernoulli observations. S-OPS at its own constants, told K, "
+        f"delta = {DELTA}, default settings, Bernoulli observations. S-OPS at its own constants, "
+        "told K, "
         f"planning when a count has grown by {SOPS_GROWTH:.0%}; it takes no knowledge, so all rows of a "
-        "problem have the same one. In brackets: replicates of S-OPS. Violating: episodes of OptPess-Mix "
+        "problem have the same one. In brackets: replicates of S-OPS. Violating: episodes of "
+        "OptPess-Mix "
         "whose expected cost, over the coin, was above the limit.",
         "",
     ]
@@ -511,7 +513,8 @@ def regret_lines(rows: dict[str, Any]) -> list[str]:
     runs = sum(row["mix"]["replicates"] for row in rows.values())
     theirs = sum(row["sops"]["violating_episodes"] for row in rows.values() if row["sops"])
     lines += [
-        f"In all: {total:,} violating episodes of OptPess-Mix in {runs:,} replicates; {theirs:,} of S-OPS.",
+        f"In all: {total:,} violating episodes of OptPess-Mix in {runs:,} replicates; {theirs:,} "
+        "of S-OPS.",
         "",
     ]
     missed = [
@@ -535,7 +538,8 @@ def unknown_lines(rows: dict[str, Any]) -> list[str]:
     """The part of the page about an unknown safe cost."""
     lines = ["## The safe policy's cost is not known", ""]
     lines += [
-        f"`SafeBaseline.estimated`, stationary known, delta = {DELTA}: the learner plays the safe policy until it "
+        f"`SafeBaseline.estimated`, stationary known, delta = {DELTA}: the learner plays the "
+        "safe policy until it "
         "has a certificate of its cost.",
         "",
     ]
@@ -583,9 +587,12 @@ def floors_lines(rows: dict[str, Any]) -> list[str]:
     """The part of the page about least regrets."""
     lines = ["## Beside the proved floors", ""]
     lines += [
-        "The pairs of MA-OPS, K = 1e5, nothing known. Every learner that is safe on both problems of a pair has "
-        "regret of at least sqrt(K)/(32 rho) on A (rho = 1/32), and of at least 1/(1152 d rho) on one of the two "
-        "problems of B (d = 1/1024, rho = 1/64), with probability about 3/4. On A, shifted, nothing is claimed.",
+        "The pairs of MA-OPS, K = 1e5, nothing known. Every learner that is safe on both "
+        "problems of a pair has "
+        "regret of at least sqrt(K)/(32 rho) on A (rho = 1/32), and of at least 1/(1152 d rho) "
+        "on one of the two "
+        "problems of B (d = 1/1024, rho = 1/64), with probability about 3/4. On A, shifted, "
+        "nothing is claimed.",
         "",
     ]
     cells = [
@@ -609,10 +616,12 @@ def coverage_lines(rows: dict[str, Any]) -> list[str]:
     """The part of the page about confidence sets."""
     lines = ["## Coverage", ""]
     lines += [
-        f"Small problems made to break confidence sets, delta = {COVERAGE_DELTA}, every set and every certificate "
+        f"Small problems made to break confidence sets, delta = {COVERAGE_DELTA}, every set and "
+        "every certificate "
         "checked against the truth whenever another mixture is deployed (`audit=True`: "
         + ", ".join(f"`{check}`" for check in CHECKS)
-        + "). A replicate fails if one check fails once. p: exact binomial test of at most delta against more. "
+        + "). A replicate fails if one check fails once. p: exact binomial test of at most delta "
+        "against more. "
         "Halved radii have no guarantee and show that the test can fail.",
         "",
     ]
@@ -641,7 +650,8 @@ def coverage_lines(rows: dict[str, Any]) -> list[str]:
         lines += [
             f"The largest share with full radii is {max(full.values()):.4f}. With halved radii "
             + (
-                f"it is above delta on {len(above)} of {len(halved)} problems, at most {max(halved.values()):.4f}."
+                f"it is above delta on {len(above)} of {len(halved)} problems, at most "
+                f"{max(halved.values()):.4f}."
                 if above
                 else f"it stays below delta: {max(halved.values()):.4f} at most."
             ),
@@ -655,8 +665,10 @@ def speed_lines(rows: dict[str, Any]) -> list[str]:
     small_rows = {name: row for name, row in rows.items() if "us" in row}
     lines = ["## Time", ""]
     lines += [
-        "One thread, 1e6 episodes, planning and judging included, median of five runs. Later: from episode 1e6 to "
-        "3e6, where plans are rare. One plan: `replan_growth` so large that only the first plan is made. The ratios "
+        "One thread, 1e6 episodes, planning and judging included, median of five runs. Later: "
+        "from episode 1e6 to "
+        "3e6, where plans are rare. One plan: `replan_growth` so large that only the first plan "
+        "is made. The ratios "
         "divide by the same of playing pi0; the bar is 1.5.",
         "",
     ]
@@ -701,7 +713,8 @@ def page(record: dict[str, Any]) -> str:
         "# OptPess-Mix, measured",
         "",
         "Written by `make mixing`, from `experiments/record/mixing.json`; "
-        "`python experiments/mixing.py --only regret` repeats one part. Every deployed mixture was judged exactly "
+        "`python experiments/mixing.py --only regret` repeats one part. Every deployed mixture "
+        "was judged exactly "
         f"against the true model. Seed {SEED}.",
         "",
     ]
