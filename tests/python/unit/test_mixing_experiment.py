@@ -65,7 +65,7 @@ def test_the_figures_have_a_panel_for_each_problem_with_curves(mixing, record):
     for of in ("regret", "weight"):
         shown = [axis for axis in mixing.draw(record, of).axes if axis.get_visible()]
         assert [axis.get_title() for axis in shown] == list(mixing.panels(record))
-        assert len(shown) == 2 + 3
+        assert len(shown) == 1 + 2
         assert all(axis.get_ylim()[0] < 0 for axis in shown)  # a line at zero is inside
 
 
