@@ -11,7 +11,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
 from optpess.exceptions import InvalidInputError
-from optpess.learn.base import Learner, check_baseline, states_its_arguments
+from optpess.learn.base import Learner, _with_last_step, check_baseline, states_its_arguments
 from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem, factor_of
 
 __all__ = ["Exploration", "Knowledge", "OptPessMix", "PolicyBounds", "certify"]
@@ -158,6 +158,19 @@ class OptPessMix(Learner):
     def cost_limits(self) -> FloatArray:
         """The cost limits, ``[M]``."""
         return np.array(self.parameters["cost_limits"])
+
+    def worst_kernel(self, policy: PolicyLike, constraint: int = 0) -> tuple[float, FloatArray]:
+        """The largest expected cost of a policy over all kernels within the boxes of the confidence
+        sets, and the kernel ``[H, S, A, S]`` that attains it (0 at the last step, which no value uses).
+
+        :func:`certify` may give less: it also uses the other sets and the policy's own episodes.
+        """
+        if not 0 <= constraint < len(self.cost_limits):
+            raise InvalidInputError(
+                f"constraint is {constraint}; it must lie in [0, {len(self.cost_limits) - 1}]"
+            )
+        cost, rows = self._inner.worst_kernel(policy, constraint)
+        return cost, _with_last_step(rows)
 
     @property
     def inductions(self) -> int:

@@ -322,6 +322,37 @@ impl Learner {
         ))
     }
 
+    /// The worst case of a policy's cost over OptPess-Mix's boxes, and the kernel that attains it, `[H - 1, S, A, S]`.
+    fn worst_kernel<'py>(
+        &self,
+        py: Python<'py>,
+        policy: &Bound<'py, PyAny>,
+        constraint: usize,
+    ) -> PyResult<(f64, FloatArray<'py>)> {
+        let AnyLearner::OptPessMix(learner) = &self.learner else {
+            return Err(PyValueError::new_err(
+                "only OptPess-Mix has confidence sets",
+            ));
+        };
+        let shape = learner.shape();
+        let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
+        let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
+        let constraints = learner.cost_limits().len();
+        if constraint >= constraints {
+            return Err(to_python(&Error::OutOfRange {
+                place: ArrayIndex::scalar("constraint"),
+                found: constraint as f64,
+                allowed: Interval::closed(0.0, constraints as f64 - 1.0),
+            }));
+        }
+        let (cost, rows) = call::run(py, || learner.model().worst_kernel(&policy, constraint))?;
+        let [horizon, states, actions] = shape.sizes();
+        Ok((
+            cost,
+            array_out(py, rows, &[horizon - 1, states, actions, states])?,
+        ))
+    }
+
     /// An independent copy.
     fn copy(&self) -> Self {
         Self {

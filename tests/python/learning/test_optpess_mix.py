@@ -123,6 +123,27 @@ def test_knowledge_is_named_in_the_guarantee_and_narrows_the_certificates():
     assert not found.is_safe or found.upper[0] <= 5
 
 
+def test_the_worst_kernel_attains_the_worst_case_over_the_boxes():
+    problem = op.zoo.problem("pair")  # two states: the boxes are all the sets there are
+    learner = learner_for(problem)
+    sampled = op.sample(problem.model, np.full(problem.model.shape, 0.5), 50, seed=4)
+    for states, actions, rewards, costs in zip(*sampled, strict=True):
+        learner.next_policy()
+        learner.observe(states, actions, rewards, costs[0])
+    learner.next_policy()  # the signals are those of the last plan
+    uniform = np.full(problem.model.shape, 0.5)
+    cost, kernel = learner.worst_kernel(uniform)
+    assert cost == pytest.approx(op.certify(uniform, learner).worst_case[0], abs=1e-11)
+    assert np.allclose(kernel[:-1].sum(axis=-1), 1)
+    assert op.evaluate(uniform, learner.signals.cost, kernel, problem.model.initial) >= cost - 1e-12
+    truth = op.evaluate(
+        uniform, problem.model.costs[0], problem.model.transitions, problem.model.initial
+    )
+    assert truth < cost
+    with pytest.raises(op.InvalidInputError, match="constraint is 1"):
+        learner.worst_kernel(uniform, 1)
+
+
 def test_contradicted_knowledge_is_refused_by_name_and_changes_nothing():
     problem = op.zoo.problem("ring")
     support = problem.model.transitions.to_array() > 0

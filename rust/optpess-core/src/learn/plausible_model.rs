@@ -274,16 +274,35 @@ impl PlausibleModel {
         BiasedSignals::new(None, &self.upper_cost, bonuses)
     }
 
+    /// The sets narrowed by all that was seen, also since the last plan.
+    fn sets_now(&self) -> Result<ConfidenceSets> {
+        let mut sets = self.sets.clone();
+        for row in 0..self.tally.num_rows() {
+            sets.refresh(row, &self.tally)?;
+        }
+        Ok(sets)
+    }
+
+    /// The worst case of a policy's cost over the boxes, from all that was seen, and the kernel that attains it,
+    /// `[H - 1, S, A, S]`.
+    pub fn worst_kernel(
+        &self,
+        policy: &MarkovPolicy,
+        constraint: usize,
+    ) -> Result<(f64, Vec<f64>)> {
+        let mut evaluator = WorstCase::new(self.tally.shape())?;
+        let sets = self.sets_now()?;
+        let initial = self.experience.initial();
+        evaluator.worst_kernel(policy, (&sets, &self.tally), constraint, initial)
+    }
+
     /// The bounds of a policy for every constraint, from all that was seen.
     pub(super) fn bounds_of(
         &self,
         policy: &MarkovPolicy,
         own: Option<Vec<(f64, u64)>>,
     ) -> Result<Vec<PolicyBounds>> {
-        let mut sets = self.sets.clone();
-        for row in 0..self.tally.num_rows() {
-            sets.refresh(row, &self.tally)?;
-        }
+        let sets = self.sets_now()?;
         let (mut evaluator, initial) = (
             WorstCase::new(self.tally.shape())?,
             self.experience.initial(),
