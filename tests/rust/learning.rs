@@ -19,7 +19,7 @@ use optpess_core::model::{
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{
-    Check, Control, EngineChoice, Outcome, SafetyClaim, Simulation, Told, gate_extrapolation,
+    Check, Control, EngineChoice, Outcome, SafetyClaim, Simulation, StatedCost, gate_extrapolation,
     gate_forecast, simulate,
 };
 use optpess_core::shape::Shape;
@@ -331,10 +331,10 @@ fn a_baseline_that_is_not_as_safe_as_told_is_found() {
     let below = SafeBaseline::estimated(policy.clone(), 0.6, CostRadius::SubGaussian).unwrap();
     let lp = |baseline| OptPessLp::new(initial(), baseline, terms(1000, None)).unwrap();
     let always = AlwaysBaseline::new(initial(), told.clone(), 1000).unwrap();
-    let learners: [(AnyLearner, Told); 3] = [
-        (lp(told).into(), Told::BaselineAtMost(0.135)),
-        (lp(below).into(), Told::BaselineBelow(0.6)),
-        (always.into(), Told::BaselineAtMost(0.135)),
+    let learners: [(AnyLearner, StatedCost); 3] = [
+        (lp(told).into(), StatedCost::BaselineAtMost(0.135)),
+        (lp(below).into(), StatedCost::BaselineBelow(0.6)),
+        (always.into(), StatedCost::BaselineAtMost(0.135)),
     ];
     let (cost, kernel) = (&model.costs()[0], model.kernel());
     let value = evaluate(&policy, cost, kernel, model.initial()).unwrap();
@@ -344,7 +344,7 @@ fn a_baseline_that_is_not_as_safe_as_told_is_found() {
             Some(Guarantee::ZeroViolation { .. })
         ));
         let claim = SafetyClaim::of(&model, &learner).unwrap().unwrap();
-        assert_eq!((claim.told(), claim.holds()), (told, false));
+        assert_eq!((claim.stated(), claim.holds()), (told, false));
         assert_eq!(claim.true_cost().to_bits(), value.to_bits());
         let asked = Simulation {
             trace: false,
@@ -366,7 +366,7 @@ fn a_safe_cost_is_compared_with_the_least_there_is_where_no_policy_is_given() {
     let claim = |learner: AnyLearner| SafetyClaim::of(&model, &learner).unwrap();
     let dual = claim(primal_dual(10, None).into()).unwrap();
     assert!(dual.holds());
-    assert_eq!(dual.told(), Told::SomePolicyAtMost(0.135));
+    assert_eq!(dual.stated(), StatedCost::SomePolicyAtMost(0.135));
     let (shape, initial) = (model.shape(), model.initial().clone());
     let wrong = SafetyMargin::new(0.6, dual.true_cost() - 1e-6).unwrap();
     let wrong = OptPessPrimalDual::new(shape, initial.clone(), wrong, terms(10, None)).unwrap();

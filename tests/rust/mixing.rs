@@ -122,7 +122,7 @@ impl World {
         let mut sets =
             ConfidenceSets::new(&tally, knowledge, Observations::Bounded, (delta, 1.0)).unwrap();
         for (episode, seen) in self.episodes.iter().enumerate() {
-            let visit = |row, step| {
+            let visit = |row, step, _: u32| {
                 let costs = (0..num_costs).map(|m| seen.costs()[m * shape.horizon() + step]);
                 sets.observe(row, costs).unwrap();
             };

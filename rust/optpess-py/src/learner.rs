@@ -101,9 +101,7 @@ impl Learner {
                 "only OptPess-LP takes plans from outside",
             ));
         };
-        let shape = learner.shape();
-        let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
-        let mut policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
+        let mut policy = policy_of_shape(policy, learner.shape())?;
         let deployment = call::run(py, || learner.deploy(&mut policy))?;
         self.deployment_dict(py, &deployment)
     }
@@ -309,9 +307,7 @@ impl Learner {
                 "only OptPess-Mix has confidence sets to certify with",
             ));
         };
-        let shape = learner.shape();
-        let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
-        let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
+        let policy = policy_of_shape(policy, learner.shape())?;
         let bounds = call::run(py, || learner.certify(&policy))?;
         let own = |bound: &PolicyBounds| bound.own.unwrap_or((f64::NAN, 0));
         Ok((
@@ -334,9 +330,7 @@ impl Learner {
                 "only OptPess-Mix has confidence sets",
             ));
         };
-        let shape = learner.shape();
-        let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
-        let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
+        let policy = policy_of_shape(policy, learner.shape())?;
         let constraints = learner.cost_limits().len();
         if constraint >= constraints {
             return Err(to_python(&Error::OutOfRange {
@@ -346,7 +340,7 @@ impl Learner {
             }));
         }
         let (cost, rows) = call::run(py, || learner.model().worst_kernel(&policy, constraint))?;
-        let [horizon, states, actions] = shape.sizes();
+        let [horizon, states, actions] = learner.shape().sizes();
         Ok((
             cost,
             array_out(py, rows, &[horizon - 1, states, actions, states])?,
@@ -407,6 +401,12 @@ impl Learner {
         answer.set_item("mixture", mixture)?;
         Ok(answer)
     }
+}
+
+/// A policy of a learner's shape, `[H, S, A]`.
+fn policy_of_shape(policy: &Bound<'_, PyAny>, shape: Shape) -> PyResult<MarkovPolicy> {
+    let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
+    to_py(MarkovPolicy::new("policy", shape, input.floats()?))
 }
 
 /// A copy of a policy, `[H, S, A]`.

@@ -121,23 +121,30 @@ impl Tally {
         &self.successors[row]
     }
 
-    /// Counts one episode with as many costs as the tally has. `visited` is called with every row, the reward and the
-    /// position of the step.
+    /// Refuses an episode with another number of costs.
+    pub fn check_costs(&self, seen: &Trajectory) -> Result<()> {
+        let horizon = seen.shape().horizon();
+        if seen.costs().len() == self.num_costs * horizon {
+            return Ok(());
+        }
+        Err(Error::ShapeMismatch {
+            array: "costs",
+            axes: "[M, H]",
+            expected: vec![self.num_costs, self.shape.horizon()],
+            found: vec![seen.costs().len() / horizon, horizon],
+        })
+    }
+
+    /// Counts one episode with as many costs as the tally has. `visited` is called with every row, its step and its
+    /// visits.
     #[inline(always)]
     pub fn count(
         &mut self,
         seen: &Trajectory,
-        mut visited: impl FnMut(usize, usize),
+        mut visited: impl FnMut(usize, usize, u32),
     ) -> Result<()> {
+        self.check_costs(seen)?;
         let horizon = self.shape.horizon();
-        if seen.costs().len() != self.num_costs * horizon {
-            return Err(Error::ShapeMismatch {
-                array: "costs",
-                axes: "[M, H]",
-                expected: vec![self.num_costs, horizon],
-                found: vec![seen.costs().len() / horizon, horizon],
-            });
-        }
         for step in 0..horizon {
             let (state, action) = (seen.states()[step] as usize, seen.actions()[step] as usize);
             let row = self.row(step, self.shape.pair(state, action));
@@ -151,7 +158,7 @@ impl Tally {
                 self.draws[row] += 1;
                 count_in(&mut self.successors[row], seen.states()[step + 1]);
             }
-            visited(row, step);
+            visited(row, step, self.visits[row]);
         }
         Ok(())
     }
@@ -253,7 +260,7 @@ mod tests {
         .unwrap();
         let mut tally = Tally::new(shape, true, 1).unwrap();
         let mut rows = Vec::new();
-        tally.count(&seen, |row, _| rows.push(row)).unwrap();
+        tally.count(&seen, |row, _, _| rows.push(row)).unwrap();
         assert_eq!(rows, [0, 0, 1]);
         assert_eq!((tally.visits(0), tally.draws(0), tally.draws(1)), (2, 2, 0));
         assert_eq!(tally.successors(0), [(0, 1), (1, 1)]);
@@ -263,7 +270,7 @@ mod tests {
         assert!((kernel.expectation(1, 0, &[2.0, 4.0]) - 3.0).abs() < 1e-15);
         assert!(kernel.expectation(0, 1, &[2.0, 4.0]).abs() < 1e-300);
         let mut apart = Tally::new(shape, false, 1).unwrap();
-        apart.count(&seen, |_, _| {}).unwrap();
+        apart.count(&seen, |_, _, _| {}).unwrap();
         assert_eq!(
             (apart.visits(0), apart.visits(2), apart.visits(5)),
             (1, 1, 1)

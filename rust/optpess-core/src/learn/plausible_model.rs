@@ -86,47 +86,30 @@ impl PlausibleModel {
         self.check(seen)?;
         self.experience.observe(seen)?;
         let (horizon, costs) = (seen.shape().horizon(), seen.costs());
-        let sets = &mut self.sets;
-        let num_costs = self.tally.num_costs();
-        let mut visited = Ok(());
-        self.tally.count(seen, |row, step| {
-            let own = (0..num_costs).map(|m| costs[m * horizon + step]);
-            if let Err(error) = sets.observe(row, own) {
-                visited = Err(error);
-            }
-        })?;
-        visited?;
-        let mut due = false;
+        let (sets, known, replan_at) = (&mut self.sets, &self.knowledge.costs, &self.replan_at);
+        let (num_costs, pairs) = (self.tally.num_costs(), seen.shape().pairs());
+        let (mut due, mut observed) = (false, Ok(()));
         totals.clear();
         totals.resize(num_costs, 0.0);
-        for step in 0..horizon {
-            let (state, action) = (seen.states()[step] as usize, seen.actions()[step] as usize);
-            let pair = seen.shape().pair(state, action);
-            let row = self.tally.row(step, pair);
-            due |= self.tally.visits(row) >= self.replan_at[row];
+        self.tally.count(seen, |row, step, visits| {
+            due |= visits >= replan_at[row];
+            let own = (0..num_costs).map(|m| costs[m * horizon + step]);
+            if let Err(error) = sets.observe(row, own) {
+                observed = Err(error);
+            }
             for (m, total) in totals.iter_mut().enumerate() {
-                *total += match &self.knowledge.costs {
-                    Some(known) => known[m].step(step)[pair],
+                *total += match known {
+                    Some(known) => known[m].step(step)[row % pairs],
                     None => costs[m * horizon + step],
                 };
             }
-        }
-        Ok(due)
+        })?;
+        observed.map(|()| due)
     }
 
     fn check(&self, seen: &Trajectory) -> Result<()> {
-        let (shape, num_costs) = (self.tally.shape(), self.tally.num_costs());
-        if seen.costs().len() != num_costs * seen.shape().horizon() {
-            return Err(Error::ShapeMismatch {
-                array: "costs",
-                axes: "[M, H]",
-                expected: vec![num_costs, shape.horizon()],
-                found: vec![
-                    seen.costs().len() / seen.shape().horizon(),
-                    seen.shape().horizon(),
-                ],
-            });
-        }
+        let shape = self.tally.shape();
+        self.tally.check_costs(seen)?;
         self.sets.check(seen)?;
         if self.knowledge.support.is_none() || seen.shape() != shape {
             return Ok(());
@@ -243,8 +226,7 @@ impl PlausibleModel {
         self.tables.as_deref_mut().map(|tables| (tables, known))
     }
 
-    /// Zero violation, with what was declared to be known.
-    /// None if the radii were scaled down.
+    /// Zero violation, with what was declared to be known; None if the radii were scaled.
     pub(super) fn guarantee(&self) -> Option<Guarantee> {
         let guarantee = Guarantee::SafeMixtures {
             probability: 1.0 - self.experience.terms().failure_probability(),

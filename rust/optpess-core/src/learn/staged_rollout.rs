@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confidence::PlayedCost;
 use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::learn::largest_weight;
 use crate::random::Coin;
 
 /// One constraint of a rollout.
@@ -45,16 +46,9 @@ impl Constraint {
     }
 
     /// The largest weight of a candidate that costs at most `upper`, when the baseline has the rest.
-    ///
-    /// Formula: 1 if U <= tau, else (tau - c0)/(U - c0). Proof: w V + (1-w) V0 <= w U + (1-w) c0 <= tau. Citation: the
-    /// coin is that of S-OPS (Stradi et al. 2025). Deviation: rounded downwards.
     #[must_use]
     pub fn weight(&self, upper: f64) -> f64 {
-        if upper <= self.limit {
-            return 1.0;
-        }
-        let weight = (self.limit - self.baseline_cost) / (upper - self.baseline_cost);
-        weight * (1.0 - 8.0 * f64::EPSILON)
+        largest_weight(&[upper], &[self.baseline_cost], &[self.limit])
     }
 }
 

@@ -17,9 +17,9 @@ pub(crate) fn excess_over(left: f64, right: f64) -> f64 {
     left - right - ROUNDING * left.abs().max(right.abs()).max(1.0)
 }
 
-/// What a learner was told of a safe policy.
+/// What was stated to a learner of the cost of a safe policy.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Told {
+pub enum StatedCost {
     /// pi0 costs at most c0.
     BaselineAtMost(f64),
     /// pi0 costs less than tau; how much less is estimated.
@@ -31,7 +31,7 @@ pub enum Told {
 /// What a learner was told of a safe policy, and the truth. No guarantee holds in a model that contradicts it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SafetyClaim {
-    told: Told,
+    stated: StatedCost,
     true_cost: f64,
 }
 
@@ -45,9 +45,9 @@ impl SafetyClaim {
                 .into_iter()
                 .zip(model.costs())
                 .map(|(claim, cost)| Self {
-                    told: match claim {
-                        BaselineClaim::AtMost(bound) => Told::BaselineAtMost(bound),
-                        BaselineClaim::Below(limit) => Told::BaselineBelow(limit),
+                    stated: match claim {
+                        BaselineClaim::AtMost(bound) => StatedCost::BaselineAtMost(bound),
+                        BaselineClaim::Below(limit) => StatedCost::BaselineBelow(limit),
                     },
                     true_cost: evaluator.evaluate(policy, cost, model.kernel(), model.initial()),
                 });
@@ -58,15 +58,15 @@ impl SafetyClaim {
             return Ok(None);
         };
         Ok(Some(Self {
-            told: Told::SomePolicyAtMost(margin.safe_cost()),
+            stated: StatedCost::SomePolicyAtMost(margin.safe_cost()),
             true_cost: extreme(model, 0, Objective::LeastCostAlone)?.cost(),
         }))
     }
 
-    /// What was told.
+    /// What was stated.
     #[must_use]
-    pub fn told(&self) -> Told {
-        self.told
+    pub fn stated(&self) -> StatedCost {
+        self.stated
     }
 
     /// V(c, P) of pi0; the least V(c, P) of any policy if no policy was given.
@@ -78,12 +78,12 @@ impl SafetyClaim {
     /// By how much the truth contradicts the claim, beyond rounding; not positive if it does not.
     #[must_use]
     pub fn excess(&self) -> f64 {
-        match self.told {
-            Told::BaselineAtMost(bound) | Told::SomePolicyAtMost(bound) => {
+        match self.stated {
+            StatedCost::BaselineAtMost(bound) | StatedCost::SomePolicyAtMost(bound) => {
                 excess_over(self.true_cost, bound)
             }
             // Strictly below: equality contradicts it too.
-            Told::BaselineBelow(limit) => self.true_cost - limit.next_down(),
+            StatedCost::BaselineBelow(limit) => self.true_cost - limit.next_down(),
         }
     }
 
@@ -98,16 +98,16 @@ impl SafetyClaim {
 impl fmt::Display for SafetyClaim {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.true_cost;
-        match self.told {
-            Told::BaselineAtMost(bound) => write!(
+        match self.stated {
+            StatedCost::BaselineAtMost(bound) => write!(
                 out,
                 "the baseline costs {found} in this model; the learner was told that it costs at most {bound}"
             ),
-            Told::BaselineBelow(limit) => write!(
+            StatedCost::BaselineBelow(limit) => write!(
                 out,
                 "the baseline costs {found} in this model; the learner was told that it costs less than {limit}"
             ),
-            Told::SomePolicyAtMost(bound) => write!(
+            StatedCost::SomePolicyAtMost(bound) => write!(
                 out,
                 "no policy costs less than {found} in this model; the learner was told that one costs at most {bound}"
             ),

@@ -12,7 +12,7 @@ mod sample;
 
 pub use crate::control::Control;
 pub use crate::fast::EngineChoice;
-pub use assumption::{SafetyClaim, Told};
+pub use assumption::{SafetyClaim, StatedCost};
 pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Replicate, Trace};
 pub use forecast::{gate_extrapolation, gate_forecast};
