@@ -12,6 +12,7 @@ RANKS = {
     "exceptions": 0,
     "_core": 0,
     "arrays": 0,
+    "checks": 1,
     "storage": 1,
     "model": 2,
     "plan": 3,
