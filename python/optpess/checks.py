@@ -32,7 +32,9 @@ def unknown_name(argument: str, found: object, allowed: Iterable[str]) -> Invali
     names = list(allowed)
     nearest = difflib.get_close_matches(str(found), names, n=1)
     meant = f"; did you mean {nearest[0]!r}?" if nearest else ""
-    return InvalidInputError(f"{argument} is {found!r}; allowed are {', '.join(map(repr, names))}{meant}")
+    return InvalidInputError(
+        f"{argument} is {found!r}; allowed are {', '.join(map(repr, names))}{meant}"
+    )
 
 
 def optional_module(name: str, extra: str, what: str) -> Any:
