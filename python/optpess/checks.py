@@ -38,7 +38,7 @@ def unknown_name(argument: str, found: object, allowed: Iterable[str]) -> Invali
 
 
 def optional_module(name: str, extra: str, what: str) -> Any:
-    """A library that is not part of the base install; its absence is told with the command that helps."""
+    """A library outside of the base install; if it is missing, the refusal names the command to run."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

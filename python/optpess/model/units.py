@@ -1,8 +1,8 @@
-"""The map between a user's units of reward and cost and the unit interval, in which the core computes."""
+"""The map between a user's units of reward and cost and the unit interval in which the core computes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
@@ -26,9 +26,9 @@ _UNIT: Range = (0.0, 1.0)
 class Units:
     """The ranges of the rewards and costs of one step, in the user's units.
 
-    A step's reward r of the range (low, high) is (r - low) / (high - low) in the core, a sum of H rewards
-    V is (V - H low) / (high - low). Costs likewise, each with its own range. With the range (0, 1) no
-    number is touched.
+    A step's reward r of the range (low, high) is (r - low) / (high - low) in the core, a sum V of H
+    rewards is (V - H low) / (high - low). Costs likewise, each with its own range. With the range (0, 1)
+    no number is touched.
 
     Example:
         >>> import optpess as op
@@ -150,10 +150,9 @@ def _is_pair_of_numbers(given: object) -> bool:
 
 
 def _elements(name: str, given: object) -> list[Any]:
-    try:
-        return list(given)  # type: ignore[call-overload]
-    except TypeError:
-        raise InvalidInputError(f"{name} is {given!r}; it must be (low, high)") from None
+    if isinstance(given, Iterable):
+        return list(given)
+    raise InvalidInputError(f"{name} is {given!r}; it must be (low, high)")
 
 
 def _checked(name: str, given: object) -> Range:
