@@ -1,0 +1,100 @@
+"""Packs a learner into arrays of a file and unpacks it: its class, its arguments, its state."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+
+from optpess import _core
+from optpess.arrays import StoredArrays
+from optpess.checks import unknown_name
+from optpess.exceptions import InvalidInputError
+from optpess.learn.base import Learner
+from optpess.learn.optpess import OptPessLP, _HighsPlanner
+from optpess.model.units import Units
+
+__all__ = ["OPTIONAL", "REQUIRED", "arrays_of", "learner_of"]
+
+# The arrays of a stored learner and their kinds of elements, as `storage.Fields` takes them.
+REQUIRED = {
+    "learner_class": "U",
+    "learner_facts": "U",  # JSON: the parameters and what else the object holds
+    "learner_state": "u",  # the bytes of the core
+    "learner_checksum": "i",  # of the three above
+}
+# Of a learner that plans with HiGHS: what its linear programs need beside the estimates.
+OPTIONAL = {"learner_initial": "f", "learner_baseline": "f"}
+
+
+def arrays_of(learner: Learner) -> StoredArrays:
+    """All that a learner is, as arrays for a file without pickle. The learner does not change."""
+    kept = {name: value for name, value in vars(learner).items() if name not in ("_inner", "_highs")}
+    kind, facts = type(learner).__name__, json.dumps(kept, default=_units_out)
+    state = learner._inner.to_bytes()
+    arrays: StoredArrays = {
+        "learner_class": np.array(kind),
+        "learner_facts": np.array(facts),
+        "learner_state": np.frombuffer(state, dtype=np.uint8),
+        "learner_checksum": np.array(_checksum(kind, facts, state)),
+    }
+    if isinstance(learner, OptPessLP) and learner._highs is not None:
+        arrays["learner_initial"] = learner._highs._initial
+        arrays["learner_baseline"] = learner._highs._baseline
+    return arrays
+
+
+def learner_of(arrays: StoredArrays) -> Learner:
+    """The learner that :func:`arrays_of` packed. It goes on as the one that was stored would.
+
+    Arrays that do not hold a learner, or whose checksum does not match, are refused.
+    """
+    kind, facts = str(arrays["learner_class"]), str(arrays["learner_facts"])
+    state = arrays["learner_state"].tobytes()
+    # Most damaged bytes are a learner too, with other counts or another baseline.
+    if arrays["learner_checksum"].tolist() != _checksum(kind, facts, state):
+        raise InvalidInputError("not a stored learner: the checksum does not match the bytes")
+    classes = {found.__name__: found for found in _subclasses(Learner)}
+    if kind not in classes:
+        raise unknown_name("the class of a stored learner", kind, sorted(classes))
+    made = object.__new__(classes[kind])
+    try:
+        made.__dict__.update(json.loads(facts, object_hook=_units_in))
+        made._inner = _core.Learner.from_bytes(state)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInputError(f"not a stored learner: {error}") from error
+    if isinstance(made, OptPessLP):
+        there = [arrays[name] for name in OPTIONAL if name in arrays]
+        if len(there) != (2 if made.engine == "highs" else 0):
+            raise InvalidInputError(
+                f"not a stored learner: the engine is {made.engine!r}, and {len(there)} of the arrays "
+                f"{', '.join(OPTIONAL)} are there"
+            )
+        made._highs = _HighsPlanner(*there) if there else None
+    return made
+
+
+def _checksum(kind: str, facts: str, state: bytes) -> int:
+    return zlib.crc32(state, zlib.crc32(f"{kind}\n{facts}\n".encode()))
+
+
+def _subclasses(kind: type[Learner]) -> list[type[Learner]]:
+    """All classes below this one."""
+    direct = kind.__subclasses__()
+    return direct + [each for child in direct for each in _subclasses(child)]
+
+
+def _units_out(value: object) -> dict[str, Any]:
+    """Units as JSON."""
+    if isinstance(value, Units):
+        return {"Units": [value.reward_range, value.cost_ranges]}
+    raise InvalidInputError(f"a learner that holds a {type(value).__name__} cannot be stored")
+
+
+def _units_in(stored: dict[str, Any]) -> Any:
+    if stored.keys() != {"Units"}:
+        return stored
+    (low, high), costs = stored["Units"]
+    return Units((low, high), tuple((least, most) for least, most in costs))
