@@ -21,6 +21,7 @@ The names below are the public interface; everything else may change. They fall 
   follows is a ``Guarantee``: ``ZeroViolation``, ``BoundedViolation`` or
   ``SafeMixture``.
 - deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate``.
+- environments of one's own and Gymnasium's, read, imported, made and checked: ``environments``.
 - runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, and what they return: ``Run`` with
   ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``.
 - exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.
@@ -29,7 +30,7 @@ The names below are the public interface; everything else may change. They fall 
 import inspect
 from typing import TYPE_CHECKING
 
-from optpess import zoo
+from optpess import environments, zoo
 from optpess._core import (
     Transitions,
     backward_induction,
@@ -166,6 +167,7 @@ __all__ = [
     "backward_induction",
     "certify",
     "compare",
+    "environments",
     "evaluate",
     "extended_induction",
     "forecast",

@@ -1,0 +1,1 @@
+"""Tests of environments: how they are read, imported, made and checked."""
