@@ -13,7 +13,7 @@ The names below are the public interface; everything else may change. They fall 
   ``OptCMDPBonus``, ``OptDualCMDP``, ``OptPrimalDualCMDP``, ``OPDOP``, ``CUCRL``, ``SOPS``; the reference
   learners ``AlwaysBaseline`` and ``UnconstrainedOptimistic``. All are a ``Learner``. They hand out
   ``Deployment`` (with a ``Certificate``, or a ``Mixture`` of ``Member`` policies), ``Estimates``,
-  ``Signals`` and ``Progress``.
+  ``Signals`` and ``Progress``. ``load_learner`` reads one from a file.
 - the learner to start with, ``OptPessMix``, with ``Knowledge`` and ``Exploration``; ``certify`` gives
   ``PolicyBounds`` of any policy.
 - arguments of learners: ``SafetyMargin``, ``SafeBaseline``; ``Theorem``, ``Sharp`` or ``Scaled`` (each
@@ -70,6 +70,7 @@ from optpess.learn.peers import (
 )
 from optpess.learn.progress import Progress
 from optpess.learn.staged_rollout import RolloutCertificate, StagedRollout
+from optpess.learn.stored import load_learner
 from optpess.learn.terms import (
     BoundedViolation,
     ConfidenceRule,
@@ -172,6 +173,7 @@ __all__ = [
     "extended_induction",
     "forecast",
     "frontier",
+    "load_learner",
     "load_run",
     "mix_policies",
     "occupancy",

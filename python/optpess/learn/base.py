@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar
 
 import numpy as np
 
 from optpess import _core
-from optpess.arrays import ArrayLike, FloatArray, IntArray
+from optpess.arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from optpess.checks import check_type, real_number
 from optpess.exceptions import InvalidInputError
+from optpess.learn.given import Given, shape_in
 from optpess.learn.progress import Progress
 from optpess.learn.terms import (
     BoundedViolation,
@@ -25,6 +28,7 @@ from optpess.learn.terms import (
     factor_of,
 )
 from optpess.model import Shape
+from optpess.model.units import CostRange, Range, Units
 from optpess.plan.certificate import Certificate
 
 if TYPE_CHECKING:
@@ -39,8 +43,8 @@ __all__ = [
     "Mixture",
     "Signals",
     "check_baseline",
-    "deployment_of",
     "states_its_arguments",
+    "with_last_step",
 ]
 
 # The arguments that several learners take. `states_its_arguments` puts them into their docstrings.
@@ -52,6 +56,14 @@ _ARGUMENTS = {
     "failure_probability": "delta, the probability with which the confidence bounds may fail.",
     "confidence": ":class:`Theorem`, or :class:`Scaled`, which multiplies every radius by a factor and\n"
     "    voids any guarantee.",
+    "reward_range": "the least and the largest reward of a step, in your units.",
+    "cost_range": "the least and the largest cost of a step, in your units; with several constraints\n"
+    "    one range for all, or one for each. Limits and safe costs are sums of such costs.",
+    "actions": "``[S, A]``, True where an action exists in a state; None if all exist.",
+    "bounded_observations": "whether observed rewards and costs lie in their ranges; others are\n"
+    "    refused. False if noise (Assumption 2.1) may leave them.",
+    "seed": "of the actions that deployments draw, and of the coin, if there is one. A learner that is\n"
+    "    driven by hand draws what replicate 0 of a run with that seed draws.",
 }
 
 _AnyLearner = TypeVar("_AnyLearner", bound="Learner")
@@ -84,6 +96,9 @@ class Member:
     policy: FloatArray
     """``[H, S, A]``."""
 
+    def __repr__(self) -> str:
+        return f"Member({self.source}, weight={self.weight:.4g}, cost_bounds={_short(self.cost_bounds)})"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
@@ -115,10 +130,25 @@ class Mixture:
         """The weights of the members."""
         return np.array([member.weight for member in self.members])
 
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{member.source} {member.weight:.4g}" for member in self.members)
+        chosen = self.chosen_member.source
+        return f"Mixture({parts}; chosen: {chosen}, cost_bounds={_short(self.cost_bounds)})"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deployment:
-    """The policy to play in one episode."""
+    """The policy to play in one episode.
+
+    Example:
+        >>> import numpy as np, optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...     baseline=op.SafeBaseline(pair.safe_policy, op.SafetyMargin(0.6, 0.135)))
+        >>> deployment = learner.next_policy()
+        >>> deployment.action(step=0, state=1)
+        0
+    """
 
     episode: int
     """The number of the episode, from 0."""
@@ -130,13 +160,34 @@ class Deployment:
     ``"PlausibleLagrangian"``, ``"LeastCost"``, ``"MirrorAscent"`` and ``"KnownTransitions"``, and for
     members of mixtures ``"Explorer"``, ``"Cautious"`` and ``"Bold"``."""
     certificate: Certificate | None
-    """The re-evaluated pessimistic cost of a policy of the pessimistic set; else None."""
+    """What is certified of the expected cost: of a policy of the pessimistic set its re-evaluated
+    pessimistic cost, of a mixture its weighted cost bounds; else None."""
     optimistic_reward: float
     """The policy's value for the learner's optimistic reward; NaN on the baseline."""
     biased_cost: float
     """The policy's value for the learner's pessimistic (OptPess-LP) or optimistic cost."""
     mixture: Mixture | None = None
     """The mixture of which the coin chose ``policy``, for learners that deploy mixtures; else None."""
+    _uniforms: FloatArray = field(default_factory=lambda: np.empty(0))
+    # [H], the numbers of the learner's stream that draw the actions
+
+    def action(self, step: int, state: int) -> int:
+        """The action to take in a state at a step, drawn from the policy.
+
+        The number that draws it belongs to the episode and the step: asking twice gives the same action,
+        and a learner that was stored and restored gives the same actions.
+        """
+        return _core.draw_action(self.policy, self._uniforms, step, state)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The members of the mixture; none for learners that deploy one policy."""
+        return () if self.mixture is None else self.mixture.members
+
+    def __repr__(self) -> str:
+        bounds = "" if self.certificate is None else f", certified_cost={_short(self.certificate.costs)}"
+        mixture = "" if self.mixture is None else f", {len(self.members)} members"
+        return f"Deployment(episode={self.episode}, source={self.source!r}{bounds}{mixture})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +207,11 @@ class Estimates:
     costs: FloatArray
     """The average observed costs, ``[H, S, A]``."""
     bonus: FloatArray
-    """The radius of the confidence bounds, ``[H, S, A]``."""
+    """The radius of the confidence bounds, ``[H, S, A]``, in parts of the ranges of reward and cost."""
+
+    def __repr__(self) -> str:
+        seen = int((self.visits > 0).sum())
+        return f"Estimates({seen} of {self.visits.size} (step, state, action) visited)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,6 +222,10 @@ class Signals:
     """``[H, S, A]``; None while the safe cost, on which it depends, is being estimated."""
     cost: FloatArray
     """``[H, S, A]``."""
+
+    def __repr__(self) -> str:
+        known = "unknown yet" if self.reward is None else "[H, S, A]"
+        return f"Signals(reward {known}, cost [H, S, A], shape {self.cost.shape})"
 
 
 class Learner:
@@ -186,7 +245,30 @@ class Learner:
 
     def next_policy(self) -> Deployment:
         """Plans the next episode from everything observed so far."""
-        return deployment_of(self._inner.next_policy())
+        return self._deployment_of(self._inner.next_policy())
+
+    @property
+    def pending(self) -> Deployment | None:
+        """The deployment whose episode has not been observed yet; None if it is time to plan."""
+        answer = self._inner.pending()
+        return None if answer is None else self._deployment_of(answer)
+
+    def abandon(self) -> None:
+        """Gives up the pending episode: nothing of it is counted.
+
+        The next call of :meth:`next_policy` deploys the same policy again, with the same coin and the
+        same actions. So a stop within an episode changes nothing. The guarantee rests on counting every
+        episode that was played to its end, whatever was seen in it: do not abandon one for its result.
+        """
+        self._inner.abandon()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes the learner to a file, with a checksum and without pickle: what it has seen, its coin
+        and stream of actions, a pending deployment. :func:`optpess.load_learner` reads it.
+        """
+        from optpess.learn.stored import save_learner
+
+        save_learner(self, path)
 
     def observe(
         self, states: ArrayLike, actions: ArrayLike, rewards: ArrayLike, costs: ArrayLike
@@ -194,7 +276,9 @@ class Learner:
         """Takes in the episode that was played: arrays ``[H]`` (states may be ``[H + 1]``). A learner
         with M > 1 limits takes costs ``[M, H]``.
 
-        If an argument is refused, the learner does not change.
+        Rewards and costs are in the learner's units. Refused are: numbers outside of their ranges, a
+        first state and actions that have probability 0, because the guarantee rests on episodes of the
+        deployed policy. If an argument is refused, the learner does not change.
         """
         self._inner.observe(states, actions, rewards, costs)
 
@@ -202,6 +286,21 @@ class Learner:
     def shape(self) -> Shape:
         """(H, S, A)."""
         return Shape(*self.parameters["shape"])
+
+    @property
+    def units(self) -> Units:
+        """The ranges of rewards and costs, in the user's units."""
+        if "reward_range" not in self.parameters:
+            return Units(cost_ranges=((0.0, 1.0),) * len(self._limits))
+        low, high = self.parameters["reward_range"]
+        costs = tuple((least, most) for least, most in self.parameters["cost_ranges"])
+        return Units((low, high), costs)
+
+    @property
+    def actions(self) -> BoolArray | None:
+        """``[S, A]``, True where an action exists; None if all exist."""
+        given = self.parameters.get("actions")
+        return None if given is None else np.array(given, dtype=np.bool_)
 
     @property
     def num_episodes(self) -> int | None:
@@ -222,32 +321,36 @@ class Learner:
     @property
     def safe_cost(self) -> float | None:
         """The safe cost in use; None while it is being estimated."""
-        return self._inner.safe_cost
+        return self._cost_out(self._inner.safe_cost)
 
     @property
     def estimates(self) -> Estimates:
         """Counts, averages and bonuses, as copies."""
-        stored = self._inner.estimates()
+        stored, units = self._inner.estimates(), self.units
         return Estimates(
             visits=stored["visits"],
-            transition_counts=_with_last_step(stored["transition_counts"]),
-            transitions=_with_last_step(stored["transitions"]),
-            rewards=stored["rewards"],
-            costs=stored["costs"],
+            transition_counts=with_last_step(stored["transition_counts"]),
+            transitions=with_last_step(stored["transitions"]),
+            rewards=units.rewards_out(stored["rewards"]),
+            costs=units.first_cost_out(stored["costs"]),
             bonus=stored["bonus"],
         )
 
     @property
     def signals(self) -> Signals:
         """The biased reward and cost of the next plan, as copies."""
-        return Signals(*self._inner.signals())
+        (reward, cost), units = self._inner.signals(), self.units
+        return Signals(None if reward is None else units.rewards_out(reward), units.first_cost_out(cost))
 
     @property
     def progress(self) -> Progress:
         """How far the learner is: certified cost, limit, gate, and what is left. The learner does not
         change; its next plan is made on a copy, by the compiled engine, if it is needed.
         """
-        return Progress(**self._inner.progress())
+        found = self._inner.progress()
+        costs = ("certified_cost", "cost_limit", "gate_cost", "gate_threshold")
+        mapped: dict[str, Any] = {name: self._cost_out(found[name]) for name in costs}  # type: ignore[literal-required]
+        return Progress(**{**found, **mapped})
 
     @property
     def guarantee(self) -> Guarantee | None:
@@ -260,6 +363,40 @@ class Learner:
         if guarantee[0] == "mixture":
             return SafeMixture(guarantee[1], tuple(guarantee[2]))
         return BoundedViolation(*guarantee[1:])
+
+    @property
+    def _limits(self) -> list[float]:
+        """The cost limits, ``[M]``."""
+        limits: list[float] = self.parameters.get("cost_limits", [self.parameters["cost_limit"]])
+        return limits
+
+    def _cost_out(self, cost: float | None) -> float | None:
+        """A sum of costs of the first constraint, in the user's units."""
+        if cost is None:
+            return None
+        return self.units.first_cost_value_out(cost, self.shape.horizon)
+
+    def _deployment_of(self, answer: DeploymentDict) -> Deployment:
+        """A deployment from the core's answer."""
+        units, horizon = self.units, self.shape.horizon
+        mixture = None if answer["mixture"] is None else _mixture_of(answer["mixture"], units, horizon)
+        certificate = None
+        if mixture is not None:
+            certificate = Certificate(mixture.cost_bounds, mixture.limits)
+        elif answer["certificate"] is not None:
+            cost, limit, repair = answer["certificate"]
+            cost, limit = (units.first_cost_value_out(each, horizon) for each in (cost, limit))
+            certificate = Certificate([cost], [limit], repair)
+        return Deployment(
+            episode=answer["episode"],
+            policy=answer["policy"],
+            source=answer["source"],
+            certificate=certificate,
+            optimistic_reward=units.values_out(answer["optimistic_reward"], horizon),
+            biased_cost=units.first_cost_value_out(answer["biased_cost"], horizon),
+            mixture=mixture,
+            _uniforms=answer["uniforms"],
+        )
 
     @staticmethod
     def _parameters(
@@ -321,27 +458,43 @@ class MarginLearner(Learner):
         num_episodes: int,
         failure_probability: float = 0.05,
         confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
+        reward_range: Range = (0.0, 1.0),
+        cost_range: CostRange = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        bounded_observations: bool = True,
+        seed: SupportsIndex = 0,
     ) -> None:
         name, shown = self._algorithm
-        horizon, num_states, num_actions = shape
-        self._inner = _core.margin_learner(
+        limits, costs = _one_margin(margin)
+        given = Given.of(
+            shape,
+            1,
+            reward_range=reward_range,
+            cost_range=cost_range,
+            actions=actions,
+            seed=seed,
+            bounded_observations=bounded_observations,
+        )
+        inner = _core.margin_learner(
             name,
-            (horizon, num_states, num_actions),
+            given.shape,
             initial,
-            float(margin.cost_limit),
-            float(margin.safe_cost),
+            given.limits_in(limits)[0],
+            given.safe_costs_in(costs)[0],
             num_episodes,
-            failure_probability,
+            real_number("failure_probability", failure_probability),
             factor_of(confidence, shown),
         )
+        self._inner = given.settle(inner)
         self.parameters = self._parameters(
             shown,
-            shape,
-            margin.cost_limit,
-            margin.safe_cost,
+            given.shape,
+            float(limits[0]),
+            float(costs[0]),
             num_episodes,
             failure_probability=float(failure_probability),
             confidence=repr(confidence),
+            **given.parameters(),
         )
         self._warn_caller()
 
@@ -354,10 +507,22 @@ class MarginLearner(Learner):
         return self._inner.multiplier
 
 
-def check_baseline(
-    baseline: SafeBaseline, shape: tuple[int, int, int], *, several: bool = False
-) -> None:
-    """Refuses a baseline of another shape than the learner's, and several limits unless allowed."""
+def _one_margin(margin: object) -> tuple[FloatArray, FloatArray]:
+    """The limit and the safe cost of a margin with one constraint, each ``[1]``."""
+    hint = "op.SafetyMargin(cost_limit=..., safe_cost=...)"
+    checked = check_type("margin", margin, SafetyMargin, hint)
+    limits, costs = np.array(checked._limits), np.array(checked._safe_costs)
+    if len(limits) > 1:
+        raise InvalidInputError(
+            f"margin has {len(limits)} limits; this learner takes one; see OptPessMix"
+        )
+    return limits, costs
+
+
+def check_baseline(baseline: object, shape: object, *, several: bool = False) -> SafeBaseline:
+    """The baseline; refused if it has another shape than the learner, or too many limits."""
+    hint = "op.SafeBaseline(policy, margin)"
+    baseline, shape = check_type("baseline", baseline, SafeBaseline, hint), shape_in(shape)
     if not several and len(baseline.cost_limits) > 1:
         raise InvalidInputError(
             f"baseline has {len(baseline.cost_limits)} limits; this learner takes one; see OptPessMix"
@@ -366,33 +531,22 @@ def check_baseline(
         raise InvalidInputError(
             f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"
         )
+    return baseline
 
 
-def deployment_of(answer: DeploymentDict) -> Deployment:
-    """A deployment from the core's answer."""
-    certificate = None
-    if answer["certificate"] is not None:
-        cost, limit, repair = answer["certificate"]
-        certificate = Certificate([cost], [limit], repair)
-    return Deployment(
-        episode=answer["episode"],
-        policy=answer["policy"],
-        source=answer["source"],
-        certificate=certificate,
-        optimistic_reward=answer["optimistic_reward"],
-        biased_cost=answer["biased_cost"],
-        mixture=None if answer["mixture"] is None else _mixture_of(answer["mixture"]),
-    )
+def _short(values: FloatArray) -> str:
+    """A few numbers in a repr."""
+    return np.array2string(values, precision=4, separator=", ", threshold=8)
 
 
-def _mixture_of(answer: MixtureDict) -> Mixture:
+def _mixture_of(answer: MixtureDict, units: Units, horizon: int) -> Mixture:
     """A mixture from the core's answer."""
     members = (
         Member(
             number=member["number"],
             source=member["source"],
             weight=member["weight"],
-            cost_bounds=np.array(member["cost_bounds"]),
+            cost_bounds=units.cost_values_out(np.array(member["cost_bounds"]), horizon),
             policy=member["policy"],
         )
         for member in answer["members"]
@@ -401,14 +555,14 @@ def _mixture_of(answer: MixtureDict) -> Mixture:
         number=answer["number"],
         members=tuple(members),
         chosen=answer["chosen"],
-        limits=np.array(answer["limits"]),
-        cost_bounds=np.array(answer["cost_bounds"]),
+        limits=units.cost_values_out(np.array(answer["limits"]), horizon),
+        cost_bounds=units.cost_values_out(np.array(answer["cost_bounds"]), horizon),
     )
 
 
 _Array = TypeVar("_Array", FloatArray, IntArray)
 
 
-def _with_last_step(rows: _Array) -> _Array:
+def with_last_step(rows: _Array) -> _Array:
     """The array with zeros for the last step, of which no transition is observed."""
     return np.concatenate([rows, np.zeros((1, *rows.shape[1:]), dtype=rows.dtype)])

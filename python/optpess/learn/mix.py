@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
@@ -10,9 +9,13 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
+from optpess.checks import check_type, real_number, whole_number
 from optpess.exceptions import InvalidInputError
-from optpess.learn.base import Learner, _with_last_step, check_baseline, states_its_arguments
+from optpess.learn.base import Learner, check_baseline, states_its_arguments, with_last_step
+from optpess.learn.given import Given
 from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem, factor_of
+from optpess.model.missing_actions import fold_rows
+from optpess.model.units import CostRange, Range, Units
 
 __all__ = ["Exploration", "Knowledge", "OptPessMix", "PolicyBounds", "certify"]
 
@@ -80,8 +83,12 @@ class OptPessMix(Learner):
         exploration: how much is explored; :class:`Exploration`.
         replan_growth: a new plan is made when some count has grown by this part.
         variance_proxy: for unbounded noise: deviations of observed costs from their means are
-            sub-Gaussian with this variance proxy. None if observations lie in [0, 1].
-        seed: of the coin. The same seed tosses the same coin as replicate 0 of a run with that seed.
+            sub-Gaussian with this variance proxy, in parts of the cost range. None if observations lie
+            in their ranges.
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        seed: ...
 
     Example:
         >>> import optpess as op
@@ -111,36 +118,51 @@ class OptPessMix(Learner):
         exploration: Exploration = Exploration(),
         replan_growth: float = 0.2,
         variance_proxy: float | None = None,
+        reward_range: Range = (0.0, 1.0),
+        cost_range: CostRange = (0.0, 1.0),
+        actions: ArrayLike | None = None,
         seed: SupportsIndex = 0,
     ) -> None:
-        check_baseline(baseline, shape, several=True)
+        baseline = check_baseline(baseline, shape, several=True)
+        knowledge = check_type("knowledge", knowledge, Knowledge, "op.Knowledge(stationary=True)")
+        exploration = check_type("exploration", exploration, Exploration, "op.Exploration()")
         factor = factor_of(confidence, "OptPess-Mix")
-        if not 0 <= (number := seed.__index__()) < 2**64:
-            raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
         limits, safe_costs = baseline.cost_limits, baseline.safe_costs
-        self._inner = _core.optpess_mix(
+        if variance_proxy is not None:
+            variance_proxy = real_number("variance_proxy", variance_proxy)
+        given = Given.of(
+            shape,
+            len(limits),
+            reward_range=reward_range,
+            cost_range=cost_range,
+            actions=actions,
+            seed=seed,
+            variance_proxy=variance_proxy,
+        )
+        settings = {
+            "failure_probability": failure_probability,
+            "share": exploration.share,
+            "least_share": exploration.least_share,
+            "threshold": exploration.threshold,
+            "replan_growth": replan_growth,
+        }
+        inner = _core.optpess_mix(
             initial,
             baseline.policy,
-            limits.tolist(),
-            None if safe_costs is None else safe_costs.tolist(),
+            given.limits_in(limits),
+            None if safe_costs is None else given.safe_costs_in(safe_costs),
             {
-                "failure_probability": float(failure_probability),
+                **{name: real_number(name, number) for name, number in settings.items()},
+                **_knowledge_in(knowledge, given),
                 "radius_factor": 1.0 if factor is None else factor,
-                "stationary": float(knowledge.stationary),
-                "rewards": knowledge.rewards,
-                "costs": _costs_in(knowledge.costs, len(limits)),
-                "support": None if knowledge.support is None else np.asarray(knowledge.support, float),
-                "variance_proxy": None if variance_proxy is None else float(variance_proxy),
-                "share": float(exploration.share),
-                "least_share": float(exploration.least_share),
-                "threshold": float(exploration.threshold),
-                "replan_growth": float(replan_growth),
-                "seed": number,
+                "variance_proxy": variance_proxy,
+                "seed": given.seed,
             },
         )
+        self._inner = given.settle(inner)
         self.parameters = self._parameters(
             "OptPess-Mix",
-            shape,
+            given.shape,
             float(limits[0]),
             None if safe_costs is None else float(safe_costs[0]),
             None,
@@ -152,6 +174,7 @@ class OptPessMix(Learner):
             exploration=repr(exploration),
             replan_growth=float(replan_growth),
             variance_proxy=variance_proxy,
+            **given.parameters(),
         )
 
     @property
@@ -165,12 +188,14 @@ class OptPessMix(Learner):
 
         :func:`certify` may give less: it also uses the other sets and the policy's own episodes.
         """
-        if not 0 <= constraint < len(self.cost_limits):
+        number = whole_number("constraint", constraint, least=0)
+        if number >= len(self.cost_limits):
             raise InvalidInputError(
-                f"constraint is {constraint}; it must lie in [0, {len(self.cost_limits) - 1}]"
+                f"constraint is {number}; it must lie in [0, {len(self.cost_limits) - 1}]"
             )
-        cost, rows = self._inner.worst_kernel(policy, constraint)
-        return cost, _with_last_step(rows)
+        cost, rows = self._inner.worst_kernel(policy, number)
+        costs = self.units.cost_values_out(np.full(len(self.cost_limits), cost), self.shape.horizon)
+        return float(costs[number]), with_last_step(rows)
 
     @property
     def inductions(self) -> int:
@@ -178,7 +203,28 @@ class OptPessMix(Learner):
         return self._inner.inductions
 
 
-def _costs_in(costs: ArrayLike | None, constraints: int) -> Sequence[Any] | None:
+def _knowledge_in(knowledge: Knowledge, given: Given) -> dict[str, Any]:
+    """The tables of what is known, in parts of the ranges; rows of missing actions are not read."""
+    units, mask = given.units, given.actions
+    rewards, support = knowledge.rewards, knowledge.support
+    if rewards is not None:
+        rewards = units.rewards_in("rewards", fold_rows(np.asarray(rewards), mask))
+    if support is not None:
+        support = fold_rows(np.asarray(support, float), mask, trailing=1)
+    costs = _cost_tables(knowledge.costs, len(units.cost_ranges))
+    if costs is not None:
+        ranges = (Units(cost_ranges=(pair,)) for pair in units.cost_ranges)
+        each = zip(ranges, costs, strict=False)  # the core refuses another number of tables
+        costs = [own.costs_in("costs", fold_rows(cost, mask)) for own, cost in each] or costs
+    return {
+        "stationary": float(bool(knowledge.stationary)),
+        "rewards": rewards,
+        "costs": costs,
+        "support": support,
+    }
+
+
+def _cost_tables(costs: ArrayLike | None, constraints: int) -> list[Any] | None:
     """Known costs as a list with one table for each constraint."""
     if costs is None:
         return None
@@ -236,11 +282,11 @@ def certify(policy: PolicyLike, learner: OptPessMix) -> PolicyBounds:
             f"learner is {type(learner).__name__}; only OptPessMix has confidence sets to certify with"
         )
     upper, lower, own, episodes = learner._inner.certify(policy)
-    played = np.array(episodes)
+    played, units, horizon = np.array(episodes), learner.units, learner.shape.horizon
     return PolicyBounds(
-        worst_case=np.array(upper),
-        best_case=np.array(lower),
-        own_episodes_bound=np.array(own) if played.any() else None,
+        worst_case=units.cost_values_out(np.array(upper), horizon),
+        best_case=units.cost_values_out(np.array(lower), horizon),
+        own_episodes_bound=units.cost_values_out(np.array(own), horizon) if played.any() else None,
         own_episodes=played,
         limits=learner.cost_limits,
     )

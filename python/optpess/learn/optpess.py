@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, SupportsIndex
 
 import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.exceptions import GuaranteeWarning, InvalidInputError, SolverError
+from optpess.checks import real_number, unknown_name
+from optpess.exceptions import GuaranteeWarning, SolverError
 from optpess.learn.base import (
     Deployment,
     Learner,
     MarginLearner,
     check_baseline,
-    deployment_of,
     states_its_arguments,
+    with_last_step,
 )
+from optpess.learn.given import Given
 from optpess.learn.terms import (
     BoundedViolation,
     ConfidenceRule,
@@ -26,6 +28,7 @@ from optpess.learn.terms import (
     Theorem,
     factor_of,
 )
+from optpess.model.units import CostRange, Range
 from optpess.plan._linear_program import OccupancyLP
 
 __all__ = ["OptPessLP", "OptPessPrimalDual"]
@@ -49,6 +52,11 @@ class OptPessLP(Learner):
             observed rewards and costs lie in [0, 1]; or :class:`Scaled`, which multiplies every radius
             by a factor and voids any guarantee.
         engine: ``"parametric"`` (compiled) or ``"highs"`` (each plan a linear program, for reference).
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import numpy as np, optpess as op
@@ -74,35 +82,51 @@ class OptPessLP(Learner):
         failure_probability: float = 0.05,
         confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
         engine: Literal["parametric", "highs"] = "parametric",
+        reward_range: Range = (0.0, 1.0),
+        cost_range: CostRange = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        bounded_observations: bool = True,
+        seed: SupportsIndex = 0,
     ) -> None:
-        check_baseline(baseline, shape)
+        baseline = check_baseline(baseline, shape)
         if engine not in ("parametric", "highs"):
-            raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
+            raise unknown_name("engine", engine, ("parametric", "highs"))
+        given = Given.of(
+            shape,
+            1,
+            reward_range=reward_range,
+            cost_range=cost_range,
+            actions=actions,
+            seed=seed,
+            bounded_observations=bounded_observations,
+        )
         sharp = isinstance(confidence, Sharp)
-        safe_cost = baseline.safe_cost
-        self._inner = _core.Learner.optpess_lp(
+        safe_costs = baseline.safe_costs
+        inner = _core.Learner.optpess_lp(
             initial,
             baseline.policy,
-            baseline.cost_limit,
-            safe_cost,
+            given.limits_in(baseline.cost_limits)[0],
+            None if safe_costs is None else given.safe_costs_in(safe_costs)[0],
             baseline._radius._name(),
             num_episodes,
-            failure_probability,
+            real_number("failure_probability", failure_probability),
             None if sharp else factor_of(confidence, "OptPess-LP"),
             sharp,
         )
+        self._inner = given.settle(inner)
         self.engine = engine
-        self._highs = _HighsPlanner(initial, baseline.policy) if engine == "highs" else None
+        self._highs = _HighsPlanner(*self._inner.start()) if engine == "highs" else None
         self.parameters = self._parameters(
             "OptPess-LP",
-            shape,
+            given.shape,
             baseline.cost_limit,
-            safe_cost,
+            baseline.safe_cost,
             num_episodes,
             radius=None if baseline.margin is not None else repr(baseline._radius),
             failure_probability=float(failure_probability),
             confidence=repr(confidence),
             engine=engine,
+            **given.parameters(),
         )
 
     @property
@@ -116,8 +140,8 @@ class OptPessLP(Learner):
             return super().next_policy()
         on_baseline = self._inner.assess()
         if on_baseline is not None:
-            return deployment_of(on_baseline)
-        return deployment_of(self._inner.deploy(self._highs.plan(self)))
+            return self._deployment_of(on_baseline)
+        return self._deployment_of(self._inner.deploy(self._highs.plan(self._inner)))
 
     def __copy__(self) -> Self:
         twin = super().__copy__()
@@ -132,26 +156,26 @@ class OptPessLP(Learner):
 class _HighsPlanner:
     """Plans line 5 of Algorithm 1 with HiGHS: what the linear program needs beside the estimates."""
 
-    def __init__(self, initial: ArrayLike, baseline: ArrayLike) -> None:
-        self._initial = np.array(initial, dtype=np.float64)
-        self._baseline = np.array(baseline, dtype=np.float64)
+    def __init__(self, initial: FloatArray, baseline: FloatArray, limit: float) -> None:
+        self._initial, self._baseline, self._limit = initial, baseline, limit
         self._program: OccupancyLP | None = None
 
     def without_solver(self) -> Self:
         """A copy that starts from scratch; a solver can be neither copied nor pickled."""
-        return type(self)(self._initial, self._baseline)
+        return type(self)(self._initial, self._baseline, self._limit)
 
-    def plan(self, learner: OptPessLP) -> FloatArray:
+    def plan(self, learner: _core.Learner) -> FloatArray:
         """The best policy of the pessimistic set; the baseline's rows where the policy never arrives."""
         if self._program is None:
-            self._program = OccupancyLP(*learner.shape, 1)
-        signals = learner.signals
-        assert signals.reward is not None
+            horizon, num_states, num_actions = self._baseline.shape
+            self._program = OccupancyLP(horizon, num_states, num_actions, 1)
+        reward, cost = learner.signals()
+        assert reward is not None
         solution = self._program.solve(
-            _core.Transitions(learner.estimates.transitions),
-            signals.reward,
-            signals.cost[np.newaxis],
-            np.array([learner.cost_limit]),
+            _core.Transitions(with_last_step(learner.estimates()["transitions"])),
+            reward,
+            cost[np.newaxis],
+            np.array([self._limit]),
             self._initial,
         )
         if solution is None:
@@ -178,6 +202,11 @@ class OptPessPrimalDual(MarginLearner):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import optpess as op

@@ -6,11 +6,16 @@ the transitions of the true model.
 
 from __future__ import annotations
 
+from typing import SupportsIndex
+
 from optpess import _core
-from optpess.arrays import ArrayLike, TransitionsLike
+from optpess.arrays import ArrayLike, FloatArray, TransitionsLike
+from optpess.checks import real_number
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, MarginLearner, check_baseline, states_its_arguments
-from optpess.learn.terms import ConfidenceRule, SafeBaseline, SafetyMargin, Theorem, factor_of
+from optpess.learn.given import Given
+from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem, factor_of
+from optpess.model.units import CostRange, Range
 
 __all__ = [
     "CUCRL",
@@ -51,6 +56,11 @@ class AlwaysBaseline(PeerLearner):
         initial: ...
         baseline: the safe policy; its cost need not be known.
         num_episodes: K; episode K + 1 is refused.
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import numpy as np, optpess as op
@@ -70,19 +80,39 @@ class AlwaysBaseline(PeerLearner):
         initial: ArrayLike,
         baseline: SafeBaseline,
         num_episodes: int,
+        reward_range: Range = (0.0, 1.0),
+        cost_range: CostRange = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        bounded_observations: bool = True,
+        seed: SupportsIndex = 0,
     ) -> None:
-        check_baseline(baseline, shape)
-        safe_cost = baseline.safe_cost
-        self._inner = _core.always_baseline(
+        baseline = check_baseline(baseline, shape)
+        given = Given.of(
+            shape,
+            1,
+            reward_range=reward_range,
+            cost_range=cost_range,
+            actions=actions,
+            seed=seed,
+            bounded_observations=bounded_observations,
+        )
+        safe_costs = baseline.safe_costs
+        inner = _core.always_baseline(
             initial,
             baseline.policy,
-            baseline.cost_limit,
-            safe_cost,
+            given.limits_in(baseline.cost_limits)[0],
+            None if safe_costs is None else given.safe_costs_in(safe_costs)[0],
             baseline._radius._name(),
             num_episodes,
         )
+        self._inner = given.settle(inner)
         self.parameters = self._parameters(
-            "always the baseline", shape, baseline.cost_limit, safe_cost, num_episodes
+            "always the baseline",
+            given.shape,
+            baseline.cost_limit,
+            baseline.safe_cost,
+            num_episodes,
+            **given.parameters(),
         )
 
 
@@ -106,6 +136,11 @@ class UnconstrainedOptimistic(_MarginPeer):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import optpess as op
@@ -139,6 +174,11 @@ class OptCMDP(_MarginPeer):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import optpess as op
@@ -170,6 +210,11 @@ class OptCMDPBonus(_MarginPeer):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import optpess as op
@@ -200,6 +245,11 @@ class OptDualCMDP(_MarginPeer):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import optpess as op
@@ -229,6 +279,11 @@ class OptPrimalDualCMDP(_MarginPeer):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import optpess as op
@@ -258,6 +313,11 @@ class OPDOP(_MarginPeer):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import optpess as op
@@ -289,6 +349,11 @@ class CUCRL(PeerLearner):
         num_episodes: ...
         failure_probability: ...
         confidence: ...
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import numpy as np, optpess as op
@@ -310,29 +375,43 @@ class CUCRL(PeerLearner):
         num_episodes: int,
         failure_probability: float = 0.05,
         confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
+        reward_range: Range = (0.0, 1.0),
+        cost_range: CostRange = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        bounded_observations: bool = True,
+        seed: SupportsIndex = 0,
     ) -> None:
-        check_baseline(baseline, shape)
-        if baseline.margin is None:
-            raise InvalidInputError("C-UCRL needs a baseline with a margin; its cost is not estimated")
-        margin = SafetyMargin(baseline.cost_limit, baseline.safe_cost or 0.0)
-        self._inner = _core.cucrl(
+        baseline = check_baseline(baseline, shape)
+        safe_costs = _known_costs(baseline, "C-UCRL")
+        given = Given.of(
+            shape,
+            1,
+            reward_range=reward_range,
+            cost_range=cost_range,
+            actions=actions,
+            seed=seed,
+            bounded_observations=bounded_observations,
+        )
+        inner = _core.cucrl(
             transitions,
             initial,
             baseline.policy,
-            float(margin.cost_limit),
-            float(margin.safe_cost),
+            given.limits_in(baseline.cost_limits)[0],
+            given.safe_costs_in(safe_costs)[0],
             num_episodes,
-            failure_probability,
+            real_number("failure_probability", failure_probability),
             factor_of(confidence, "C-UCRL"),
         )
+        self._inner = given.settle(inner)
         self.parameters = self._parameters(
             "C-UCRL (transitions known)",
-            shape,
-            margin.cost_limit,
-            margin.safe_cost,
+            given.shape,
+            baseline.cost_limit,
+            baseline.safe_cost,
             num_episodes,
             failure_probability=float(failure_probability),
             confidence=repr(confidence),
+            **given.parameters(),
         )
 
 
@@ -365,7 +444,11 @@ class SOPS(PeerLearner):
         replan_growth: 0 plans before every episode, as published. With g above 0 the learner plans when
             some count has grown by the factor 1 + g since the last plan, which is quicker; the guarantee
             holds all the same, because an old certificate stays valid.
-        seed: the seed of the coin. A learner that plays by itself tosses the coin of replicate 0.
+        reward_range: ...
+        cost_range: ...
+        actions: ...
+        bounded_observations: ...
+        seed: ...
 
     Example:
         >>> import numpy as np, optpess as op
@@ -390,31 +473,50 @@ class SOPS(PeerLearner):
         failure_probability: float = 0.05,
         confidence: ConfidenceRule = Theorem(),  # noqa: B008 - frozen
         replan_growth: float = 0.0,
-        seed: int = 0,
+        reward_range: Range = (0.0, 1.0),
+        cost_range: CostRange = (0.0, 1.0),
+        actions: ArrayLike | None = None,
+        bounded_observations: bool = True,
+        seed: SupportsIndex = 0,
     ) -> None:
-        check_baseline(baseline, shape)
-        if baseline.margin is None:
-            raise InvalidInputError("S-OPS needs a baseline with a margin; its cost is not estimated")
-        margin = SafetyMargin(baseline.cost_limit, baseline.safe_cost or 0.0)
-        self._inner = _core.sops(
+        baseline = check_baseline(baseline, shape)
+        safe_costs = _known_costs(baseline, "S-OPS")
+        given = Given.of(
+            shape,
+            1,
+            reward_range=reward_range,
+            cost_range=cost_range,
+            actions=actions,
+            seed=seed,
+            bounded_observations=bounded_observations,
+        )
+        inner = _core.sops(
             initial,
             baseline.policy,
-            float(margin.cost_limit),
-            float(margin.safe_cost),
+            given.limits_in(baseline.cost_limits)[0],
+            given.safe_costs_in(safe_costs)[0],
             num_episodes,
-            failure_probability,
+            real_number("failure_probability", failure_probability),
             factor_of(confidence, "S-OPS"),
-            replan_growth,
-            seed,
+            real_number("replan_growth", replan_growth),
+            given.seed,
         )
+        self._inner = given.settle(inner)
         self.parameters = self._parameters(
             "S-OPS",
-            shape,
-            margin.cost_limit,
-            margin.safe_cost,
+            given.shape,
+            baseline.cost_limit,
+            baseline.safe_cost,
             num_episodes,
             failure_probability=float(failure_probability),
             confidence=repr(confidence),
             replan_growth=float(replan_growth),
-            seed=int(seed),
+            **given.parameters(),
         )
+
+
+def _known_costs(baseline: SafeBaseline, learner: str) -> FloatArray:
+    """The safe costs ``[M]`` of a baseline whose cost is known."""
+    if baseline.safe_costs is None:
+        raise InvalidInputError(f"{learner} needs a baseline with a margin; its cost is not estimated")
+    return baseline.safe_costs

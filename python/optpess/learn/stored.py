@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import zlib
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
-from optpess import _core
+from optpess import _core, storage
 from optpess.arrays import StoredArrays
 from optpess.checks import unknown_name
 from optpess.exceptions import InvalidInputError
@@ -16,8 +17,9 @@ from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP, _HighsPlanner
 from optpess.model.units import Units
 
-__all__ = ["OPTIONAL", "REQUIRED", "arrays_of", "learner_of"]
+__all__ = ["REQUIRED", "arrays_of", "learner_of", "load_learner", "save_learner"]
 
+_FORMAT = "optpess.Learner/1"
 # The arrays of a stored learner and their kinds of elements, as `storage.Fields` takes them.
 REQUIRED = {
     "learner_class": "U",
@@ -25,8 +27,6 @@ REQUIRED = {
     "learner_state": "u",  # the bytes of the core
     "learner_checksum": "i",  # of the three above
 }
-# Of a learner that plans with HiGHS: what its linear programs need beside the estimates.
-OPTIONAL = {"learner_initial": "f", "learner_baseline": "f"}
 
 
 def arrays_of(learner: Learner) -> StoredArrays:
@@ -34,16 +34,12 @@ def arrays_of(learner: Learner) -> StoredArrays:
     kept = {name: value for name, value in vars(learner).items() if name not in ("_inner", "_highs")}
     kind, facts = type(learner).__name__, json.dumps(kept, default=_units_out)
     state = learner._inner.to_bytes()
-    arrays: StoredArrays = {
+    return {
         "learner_class": np.array(kind),
         "learner_facts": np.array(facts),
         "learner_state": np.frombuffer(state, dtype=np.uint8),
         "learner_checksum": np.array(_checksum(kind, facts, state)),
     }
-    if isinstance(learner, OptPessLP) and learner._highs is not None:
-        arrays["learner_initial"] = learner._highs._initial
-        arrays["learner_baseline"] = learner._highs._baseline
-    return arrays
 
 
 def learner_of(arrays: StoredArrays) -> Learner:
@@ -66,14 +62,35 @@ def learner_of(arrays: StoredArrays) -> Learner:
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"not a stored learner: {error}") from error
     if isinstance(made, OptPessLP):
-        there = [arrays[name] for name in OPTIONAL if name in arrays]
-        if len(there) != (2 if made.engine == "highs" else 0):
-            raise InvalidInputError(
-                f"not a stored learner: the engine is {made.engine!r}, and {len(there)} of the arrays "
-                f"{', '.join(OPTIONAL)} are there"
-            )
-        made._highs = _HighsPlanner(*there) if there else None
+        made._highs = _HighsPlanner(*made._inner.start()) if made.engine == "highs" else None
     return made
+
+
+def save_learner(learner: Learner, path: str | PathLike[str]) -> None:
+    """Writes a learner to a file; if that fails, an old file stays as it was."""
+    storage.save_arrays(path, {"format": np.array(_FORMAT)} | arrays_of(learner))
+
+
+def load_learner(path: str | PathLike[str]) -> Learner:
+    """Reads a learner written by :meth:`Learner.save`. It goes on as the one that was saved would.
+
+    Nothing is unpickled. A file that is damaged or holds something else is refused.
+
+    Example:
+        >>> import tempfile, pathlib, optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...     baseline=op.SafeBaseline(pair.safe_policy, op.SafetyMargin(0.6, 0.135)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     learner.save(pathlib.Path(folder) / "learner.npz")
+        ...     op.load_learner(pathlib.Path(folder) / "learner.npz").episodes_observed
+        0
+    """
+    arrays = storage.load_arrays(path, storage.Fields(_FORMAT, required=REQUIRED))
+    try:
+        return learner_of(arrays)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{path}: {error}") from error
 
 
 def _checksum(kind: str, facts: str, state: bytes) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Self, SupportsFloat, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray, PolicyLike
+from optpess.checks import check_type, real_number, shown
 from optpess.exceptions import InvalidInputError
 
 __all__ = [
@@ -134,7 +135,7 @@ Guarantee: TypeAlias = ZeroViolation | BoundedViolation | SafeMixture
 def factor_of(confidence: object, learner: str) -> float | None:
     """The factor of the theorem's bonus, None for 1. Refuses a rule without a proof for the learner."""
     if isinstance(confidence, Scaled):
-        return float(confidence.factor)
+        return real_number("factor", confidence.factor)
     if isinstance(confidence, Theorem):
         return None
     reason = "which has no proof for" if isinstance(confidence, Sharp) else "which is no rule of"
@@ -144,9 +145,37 @@ def factor_of(confidence: object, learner: str) -> float | None:
     )
 
 
+def _numbers(argument: str, value: Any) -> tuple[float, ...]:
+    """One number, or several, as floats."""
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.ndim(value) != 1:
+        return (real_number(argument, value),)
+    if len(value) == 0:
+        raise InvalidInputError(f"{argument} is empty; it must be a number, or one a constraint")
+    return tuple(real_number(f"{argument}[{m}]", number) for m, number in enumerate(value))
+
+
+def _policy_in(policy: PolicyLike) -> FloatArray:
+    """A copy of a policy, read-only. Its elements are checked by the core when a learner is made."""
+    try:
+        made = np.array(policy)
+    except ValueError as error:
+        raise InvalidInputError(f"policy cannot be made an array: {error}") from error
+    if made.ndim != 3:
+        hint = ""
+        if made.dtype.kind in "iu" and made.ndim in (1, 2):
+            hint = "; policy_from_actions makes a policy of action numbers"
+        elif isinstance(policy, SafetyMargin):
+            hint = "; the policy comes first, then the margin"
+        raise InvalidInputError(
+            f"policy has shape {list(made.shape)}; it must have the axes [H, S, A]{hint}"
+        )
+    made.setflags(write=False)
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class SafetyMargin:
-    """A cost limit and a safe cost strictly below it.
+    """A cost limit and a safe cost strictly below it; or a sequence of each, for several constraints.
 
     Example:
         >>> import optpess as op
@@ -159,11 +188,32 @@ class SafetyMargin:
         the safe cost 1 is not below the limit 1
     """
 
-    cost_limit: float
-    safe_cost: float
+    cost_limit: float | Sequence[float]
+    """The limit tau, or one for each constraint."""
+    safe_cost: float | Sequence[float]
+    """The safe cost c0, or one for each constraint."""
 
     def __post_init__(self) -> None:
-        _core.check_margin(float(self.cost_limit), float(self.safe_cost))
+        names = ("cost_limit", "safe_cost")
+        limits, costs = (_numbers(name, getattr(self, name)) for name in names)
+        if len(limits) != len(costs):
+            raise InvalidInputError(
+                f"cost_limit has {len(limits)} entries and safe_cost {len(costs)}; there must be one of "
+                "each for every constraint"
+            )
+        for limit, cost in zip(limits, costs, strict=True):
+            _core.check_margin(limit, cost)
+        for name, numbers in zip(names, (limits, costs), strict=True):
+            several = np.ndim(getattr(self, name)) > 0
+            object.__setattr__(self, name, numbers if several else numbers[0])
+
+    @property
+    def _limits(self) -> tuple[float, ...]:
+        return _numbers("cost_limit", self.cost_limit)
+
+    @property
+    def _safe_costs(self) -> tuple[float, ...]:
+        return _numbers("safe_cost", self.safe_cost)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -174,7 +224,7 @@ class SafeBaseline:
     """
 
     policy: PolicyLike
-    """``[H, S, A]``."""
+    """``[H, S, A]``, copied and read-only."""
     margin: SafetyMargin | Sequence[SafetyMargin] | None
     """The limit and the safe cost, or one of them for each constraint; None if the cost is to be
     estimated."""
@@ -186,10 +236,16 @@ class SafeBaseline:
             raise InvalidInputError(
                 "a SafeBaseline needs a margin; for a cost to be estimated, use SafeBaseline.estimated"
             )
+        object.__setattr__(self, "policy", _policy_in(self.policy))
         if not isinstance(self.margin, SafetyMargin | None):
-            object.__setattr__(self, "margin", tuple(self.margin))
-            if not self.margin:
+            given: object = self.margin
+            margins = tuple(given) if isinstance(given, Iterable) else (given,)
+            if not margins:
                 raise InvalidInputError("margin is empty; a SafeBaseline needs at least one margin")
+            hint = "op.SafetyMargin(cost_limit=..., safe_cost=...)"
+            for margin in margins:
+                check_type("margin", margin, SafetyMargin, hint)
+            object.__setattr__(self, "margin", margins)
 
     @classmethod
     def estimated(
@@ -203,8 +259,12 @@ class SafeBaseline:
         in OptPess-LP (Appendix E), which uses half of its failure probability; by its certificates in
         OptPess-Mix. ``cost_limit`` is a number, or one for each constraint.
         """
-        limit = float(cost_limit) if isinstance(cost_limit, SupportsFloat) else tuple(cost_limit)
-        return cls(policy, None, limit, radius)
+        limits = _numbers("cost_limit", cost_limit)
+        if not isinstance(radius, CostRadius):
+            raise InvalidInputError(
+                f"radius is {shown(radius)}; it must be SubGaussianRadius() or PaperRadius()"
+            )
+        return cls(policy, None, limits if np.ndim(cost_limit) else limits[0], radius)
 
     @property
     def cost_limits(self) -> FloatArray:
@@ -212,14 +272,14 @@ class SafeBaseline:
         if self.margin is None:
             assert self._cost_limit is not None
             return np.atleast_1d(np.array(self._cost_limit, dtype=np.float64))
-        return np.array([float(margin.cost_limit) for margin in self._margins])
+        return np.array([limit for margin in self._margins for limit in margin._limits])
 
     @property
     def safe_costs(self) -> FloatArray | None:
         """The safe costs, ``[M]``; None if they are to be estimated."""
         if self.margin is None:
             return None
-        return np.array([float(margin.safe_cost) for margin in self._margins])
+        return np.array([cost for margin in self._margins for cost in margin._safe_costs])
 
     @property
     def cost_limit(self) -> float:

@@ -136,6 +136,16 @@ class Units:
         lows, widths = self._cost_lows, self.cost_widths
         return np.where((lows == 0.0) & (widths == 1.0), costs, horizon * lows + widths * costs)
 
+    def first_cost_out(self, cost: FloatArray) -> FloatArray:
+        """Costs of single steps of the first constraint, of any shape."""
+        low, high = self.cost_ranges[0]
+        return cost if (low, high) == _UNIT else low + (high - low) * cost
+
+    def first_cost_value_out(self, cost: float, horizon: int) -> float:
+        """V(c): a sum of costs over an episode, of the first constraint."""
+        low, high = self.cost_ranges[0]
+        return cost if (low, high) == _UNIT else horizon * low + (high - low) * cost
+
     def multipliers_out(self, multipliers: FloatArray) -> FloatArray:
         """Value for each unit of a limit, ``[..., M]``."""
         return multipliers * (self.reward_width / self.cost_widths)

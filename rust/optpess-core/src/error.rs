@@ -194,6 +194,30 @@ pub enum Error {
         /// `1 within 1e-9`, or `at most 1 within 1e-9` for a sub-stochastic row.
         required: &'static str,
     },
+    /// An observed reward or cost outside of the range that was stated.
+    #[error("{place} is {found}; it must lie in {allowed}, from the learner's {argument}")]
+    ObservationOutOfRange {
+        /// Where.
+        place: ArrayIndex,
+        /// The number found.
+        found: f64,
+        /// The allowed range, with room for noise if there may be any.
+        allowed: Interval,
+        /// The argument that states the range.
+        argument: &'static str,
+    },
+    /// A state or an action that cannot have been observed.
+    #[error(
+        "{place} is {found}, but {reason}; observe the episode that was played with the deployed policy"
+    )]
+    Impossible {
+        /// Where.
+        place: ArrayIndex,
+        /// The state or action found.
+        found: u32,
+        /// Why it cannot be.
+        reason: String,
+    },
     /// An observation contradicts what was declared to be known.
     #[error(
         "{place} was declared {declared}, but {found}; the guarantee rests on it: correct the knowledge and start again"

@@ -29,6 +29,46 @@ pub(crate) fn generator(seed: u64, replicate: u64, purpose: Purpose) -> ChaCha8R
     generator
 }
 
+/// Fills in the numbers that draw the actions of an episode: those that a simulation of the replicate draws in its
+/// episode of that number, if it began with the first one.
+pub(crate) fn action_uniforms((seed, replicate): (u64, u64), episode: u64, out: &mut [f64]) {
+    let mut generator = generator(seed, replicate, Purpose::Actions);
+    let first = u128::from(episode) * out.len() as u128;
+    generator.set_word_pos(WORDS_A_TOSS * first);
+    out.fill_with(|| generator.random());
+}
+
+/// The outcome for a uniform number: the first whose cumulative probability exceeds it. If rounding leaves the total
+/// below the number, it is the last possible outcome.
+#[inline(always)]
+#[must_use]
+pub fn draw(outcomes: impl Iterator<Item = (usize, f64)>, uniform: f64) -> usize {
+    let (mut cumulative, mut last) = (0.0, 0);
+    for (outcome, probability) in outcomes {
+        if probability > 0.0 {
+            cumulative += probability;
+            last = outcome;
+            if uniform < cumulative {
+                break;
+            }
+        }
+    }
+    last
+}
+
+/// The seed of one episode of an environment outside of this crate, below 2^63: any episode can be played again by
+/// itself. Formula: the finalizer of SplitMix64 at seed + (episode + 1) times the golden ratio. Citation: Steele, Lea,
+/// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014. Deviation: the last bit is dropped, because
+/// some generators take no seed above 2^63.
+#[must_use]
+pub fn episode_seed(seed: u64, episode: u64) -> u64 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut mixed = seed.wrapping_add(episode.wrapping_add(1).wrapping_mul(GOLDEN));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)) >> 1
+}
+
 /// The coin that chooses a member of a mixture before an episode starts. It is stored with its learner, so that a
 /// restored learner tosses what the original would have tossed. The stored form is its address and the number of
 /// tosses.

@@ -27,6 +27,8 @@ pub fn to_python(error: &Error) -> PyErr {
         | Error::UnsupportedType { .. }
         | Error::NotFinite { .. }
         | Error::OutOfRange { .. }
+        | Error::ObservationOutOfRange { .. }
+        | Error::Impossible { .. }
         | Error::NotADistribution { .. }
         | Error::KnowledgeContradicted { .. }
         | Error::SuccessorOutOfRange { .. }

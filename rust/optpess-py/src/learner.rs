@@ -1,6 +1,6 @@
 //! The Python class of learners.
 
-use numpy::PyArrayDyn;
+use numpy::{PyArray, PyArrayDyn, PyReadonlyArrayDyn};
 use optpess_core::certify::PolicyBounds;
 use optpess_core::confidence::{
     ConfidenceRule, CostRadius, Guarantee, LearningTerms, MAX_EPISODES, Observations, SafetyMargin,
@@ -15,7 +15,9 @@ use optpess_core::learn::{
     AnyLearner, Deployment, Learner as Verbs, Mixture, OptPessLp, OptPessPrimalDual, SafeBaseline,
 };
 use optpess_core::learn::{Exploration, LimitedBaseline, MixSettings, OptPessMix};
+use optpess_core::learn::{LiveLearner, ObservationRanges, ValueRange};
 use optpess_core::policy::MarkovPolicy;
+use optpess_core::random::draw;
 use optpess_core::run::{SafetyClaim, gate_extrapolation};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
@@ -25,7 +27,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::call;
-use crate::convert::{Input, array_out, count_up_to, to_py};
+use crate::convert::{Input, array_out, count_up_to, to_py, type_name};
 use crate::error::{to_python, unknown_choice};
 use crate::evaluate::{initial_in, policy_in, signal_in};
 use crate::model::Model;
@@ -33,11 +35,21 @@ use crate::transitions::kernel_of_shape;
 
 type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
+/// The sums of rewards and costs of an episode, the source of its policy, and the certified costs.
+type Summary = (f64, Vec<f64>, &'static str, Option<Vec<f64>>);
+
 /// A learner of the core. `optpess.OptPessLP` and the other subclasses of `optpess.Learner` wrap it.
 #[pyclass(module = "optpess._core")]
 #[derive(Debug)]
 pub struct Learner {
-    pub learner: AnyLearner,
+    pub live: LiveLearner,
+}
+
+impl From<AnyLearner> for Learner {
+    fn from(learner: AnyLearner) -> Self {
+        let live = LiveLearner::new(learner);
+        Self { live }
+    }
 }
 
 #[pymethods]
@@ -67,24 +79,31 @@ impl Learner {
         let baseline = baseline_in(baseline, cost_limit, safe_cost, radius)?;
         let initial = initial_in(initial, baseline.policy().shape().num_states())?;
         let learner = to_py(OptPessLp::new(initial, baseline, terms))?;
-        Ok(Self {
-            learner: learner.into(),
-        })
+        Ok(AnyLearner::from(learner).into())
     }
 
     /// Plans the next episode.
     fn next_policy<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let learner = &mut self.learner;
-        let deployment = call::run(py, || learner.next_policy())?;
+        let live = &mut self.live;
+        let deployment = call::run(py, || live.next_policy())?;
         self.deployment_dict(py, &deployment)
     }
 
-    /// Deploys pi0 if the gate is shut. Otherwise returns None, and a policy must be passed to `deploy`.
+    /// Deploys pi0 if the gate is shut, or again what was abandoned. Otherwise returns None, and a policy must be passed
+    /// to `deploy`.
     fn assess<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let AnyLearner::OptPessLp(learner) = &mut self.learner else {
-            return Err(PyValueError::new_err("only OptPess-LP has a gate"));
+        let deployment = match self.live.deploy_again() {
+            Some(again) => Some(again),
+            None => {
+                let AnyLearner::OptPessLp(learner) = self.live.learner_mut() else {
+                    return Err(PyValueError::new_err("only OptPess-LP has a gate"));
+                };
+                match call::run(py, || learner.assess())? {
+                    Some(made) => Some(to_py(self.live.plan_by(|_| Ok(made)))?),
+                    None => None,
+                }
+            }
         };
-        let deployment = call::run(py, || learner.assess())?;
         deployment
             .map(|deployment| self.deployment_dict(py, &deployment))
             .transpose()
@@ -96,14 +115,107 @@ impl Learner {
         py: Python<'py>,
         policy: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let AnyLearner::OptPessLp(learner) = &mut self.learner else {
+        let mut policy = policy_of_shape(policy, self.live.learner().shape())?;
+        let AnyLearner::OptPessLp(learner) = self.live.learner_mut() else {
             return Err(PyValueError::new_err(
                 "only OptPess-LP takes plans from outside",
             ));
         };
-        let mut policy = policy_of_shape(policy, learner.shape())?;
-        let deployment = call::run(py, || learner.deploy(&mut policy))?;
+        let made = call::run(py, || learner.deploy(&mut policy))?;
+        let deployment = to_py(self.live.plan_by(|_| Ok(made)))?;
         self.deployment_dict(py, &deployment)
+    }
+
+    /// States the ranges of observations, the variance proxy of noise that may leave them, and the seed of the stream of
+    /// actions. For a learner that has just been made.
+    fn settle(
+        &mut self,
+        reward_range: (f64, f64),
+        cost_ranges: Vec<(f64, f64)>,
+        variance_proxy: Option<f64>,
+        seed: u64,
+    ) -> PyResult<()> {
+        let range = |name, (low, high)| ValueRange::new(name, low, high);
+        let costs = cost_ranges
+            .into_iter()
+            .map(|pair| range("cost_range", pair))
+            .collect::<Result<Vec<_>, _>>();
+        let reward = to_py(range("reward_range", reward_range))?;
+        let ranges = ObservationRanges::new(reward, to_py(costs)?, variance_proxy);
+        let live = self.live.clone().with_stream(seed, 0);
+        self.live = to_py(live.with_ranges(ranges))?;
+        Ok(())
+    }
+
+    /// The deployment that has not been observed; None if there is none.
+    fn pending<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let deployment = self.live.pending().copied();
+        deployment
+            .map(|deployment| self.deployment_dict(py, &deployment))
+            .transpose()
+    }
+
+    /// Gives up the pending episode.
+    fn abandon(&mut self) -> PyResult<()> {
+        to_py(self.live.abandon())
+    }
+
+    /// Begins an episode in a state, planned if no deployment is pending; returns the first action.
+    fn begin_episode(&mut self, py: Python<'_>, state: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let state = state_in(0, state, &self.live)?;
+        let live = &mut self.live;
+        if live.pending().is_none() {
+            call::run(py, || live.next_policy())?;
+        }
+        to_py(live.begin(state))
+    }
+
+    /// Takes what a step earned, cost and led to; returns the next action, None after the last step.
+    fn take_step(
+        &mut self,
+        reward: &Bound<'_, PyAny>,
+        cost: &Bound<'_, PyAny>,
+        state: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<usize>> {
+        let reward = number_in("the reward of a step", reward)?;
+        let costs = costs_in(cost)?;
+        let state = state_in(self.live.steps_taken() + 1, state, &self.live)?;
+        to_py(self.live.step(reward, costs.as_ref(), state))
+    }
+
+    /// Takes the last step of an episode that ends early.
+    fn end_early(&mut self, reward: &Bound<'_, PyAny>, cost: &Bound<'_, PyAny>) -> PyResult<()> {
+        let reward = number_in("the reward of a step", reward)?;
+        let costs = costs_in(cost)?;
+        to_py(self.live.end_early(reward, costs.as_ref()))
+    }
+
+    /// Counts the collected episode: the sums of its rewards and costs, the source of its policy, and the certified
+    /// costs, if there are any, in parts of the ranges.
+    fn finish_episode(&mut self) -> PyResult<Summary> {
+        let summary = to_py(self.live.finish())?;
+        let source: &'static str = summary.source.into();
+        Ok((
+            summary.total_reward,
+            summary.total_costs,
+            source,
+            summary.certified_costs,
+        ))
+    }
+
+    /// mu, pi0 and tau of OptPess-LP, for plans from outside.
+    fn start<'py>(&self, py: Python<'py>) -> PyResult<(FloatArray<'py>, FloatArray<'py>, f64)> {
+        let learner = self.live.learner();
+        let Some((baseline, _)) = learner.claimed_baseline() else {
+            return Err(PyValueError::new_err("this learner has no baseline"));
+        };
+        let initial = learner.experience().initial().data().to_vec();
+        let states = initial.len();
+        Ok((
+            array_out(py, initial, &[states])?,
+            policy_out(py, baseline)?,
+            learner.cost_limit(),
+        ))
     }
 
     /// Counts one episode.
@@ -114,7 +226,7 @@ impl Learner {
         rewards: &Bound<'_, PyAny>,
         costs: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let shape = self.learner.shape();
+        let shape = self.live.learner().shape();
         let horizon = shape.horizon();
         let mut states = indices("states", states, shape.num_states())?;
         if states.len() == horizon + 1 {
@@ -123,7 +235,7 @@ impl Learner {
         let actions = indices("actions", actions, shape.num_actions())?;
         let floats = |name, object| Input::new(name, object)?.with_rank(1, "[H]")?.floats();
         let rewards = floats("rewards", rewards)?;
-        let num_costs = self.learner.cost_limits().len();
+        let num_costs = self.live.learner().cost_limits().len();
         let seen = if num_costs == 1 {
             let costs = floats("costs", costs)?;
             to_py(Trajectory::checked(shape, states, actions, rewards, costs))?
@@ -134,13 +246,13 @@ impl Learner {
                 shape, num_costs, states, actions, rewards, costs,
             ))?
         };
-        to_py(self.learner.observe(&seen))
+        to_py(self.live.observe(seen))
     }
 
     /// Counts, averages and the bonus, as arrays.
     fn estimates<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let bonuses = self.learner.signals().bonuses; // refreshes P-hat
-        let estimates = self.learner.estimates();
+        let bonuses = self.live.learner_mut().signals().bonuses; // refreshes P-hat
+        let estimates = self.live.learner().estimates();
         let triple = estimates.shape().sizes();
         let rows = [triple[0] - 1, triple[1], triple[2], triple[1]];
         let count = |counts: &[u32]| counts.iter().map(|&n| i64::from(n)).collect::<Vec<i64>>();
@@ -167,7 +279,7 @@ impl Learner {
         &mut self,
         py: Python<'py>,
     ) -> PyResult<(Option<FloatArray<'py>>, FloatArray<'py>)> {
-        let signals = self.learner.signals();
+        let signals = self.live.learner_mut().signals();
         let (reward, cost) = (signals.reward, signals.cost);
         let shape = cost.shape().sizes();
         let reward = reward
@@ -179,44 +291,47 @@ impl Learner {
     /// lambda.
     #[getter]
     fn multiplier(&self) -> f64 {
-        self.learner.multiplier()
+        self.live.learner().multiplier()
     }
 
     /// How many episodes have been observed.
     #[getter]
     fn episodes_observed(&self) -> u64 {
-        self.learner.episodes_observed()
+        self.live.learner().episodes_observed()
     }
 
     /// How many backward inductions the plans of OptPess-LP took.
     #[getter]
     fn inductions(&self) -> u64 {
-        self.learner.inductions()
+        self.live.learner().inductions()
     }
 
     /// c0 as used now; None while it is being estimated.
     #[getter]
     fn safe_cost(&self) -> Option<f64> {
-        self.learner.margin().map(|margin| margin.safe_cost())
+        self.live
+            .learner()
+            .margin()
+            .map(|margin| margin.safe_cost())
     }
 
     /// The logarithm in every radius.
     #[getter]
     fn log_factor(&self) -> f64 {
-        self.learner.log_factor()
+        self.live.learner().log_factor()
     }
 
     /// What its paper proves, for the learners that OptPess is compared with; else None.
     #[getter]
     fn promise(&self) -> Option<&'static str> {
-        self.learner.promise()
+        self.live.learner().promise()
     }
 
     /// ("zero", probability, whether observations must lie in [0, 1]), or ("bounded", probability, C'' or None, K), or ("mixture", probability, names of what was
     /// declared to be known), or None.
     #[getter]
     fn guarantee<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        let found = match self.learner.guarantee() {
+        let found = match self.live.learner().guarantee() {
             Some(Guarantee::ZeroViolation {
                 probability,
                 bounded_observations,
@@ -255,7 +370,7 @@ impl Learner {
         model: &Bound<'_, Model>,
     ) -> PyResult<Option<u64>> {
         let model = &model.get().model;
-        match &self.learner {
+        match self.live.learner() {
             AnyLearner::OptPessLp(learner) => call::run(py, || gate_extrapolation(model, learner)),
             _ => Ok(None),
         }
@@ -263,7 +378,7 @@ impl Learner {
 
     /// How far the learner is; it does not change.
     fn progress<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let learner = &self.learner;
+        let learner = self.live.learner();
         let found = call::run(py, || learner.progress())?;
         let answer = PyDict::new(py);
         answer.set_item("episodes_observed", found.episodes_observed)?;
@@ -287,7 +402,7 @@ impl Learner {
         py: Python<'_>,
         model: &Bound<'_, Model>,
     ) -> PyResult<Option<String>> {
-        let (model, learner) = (&model.get().model, &self.learner);
+        let (model, learner) = (&model.get().model, self.live.learner());
         let claim = call::run(py, || SafetyClaim::of(model, learner))?;
         Ok(claim
             .filter(|claim| !claim.holds())
@@ -302,7 +417,7 @@ impl Learner {
         py: Python<'py>,
         policy: &Bound<'py, PyAny>,
     ) -> PyResult<(Vec<f64>, Vec<f64>, Vec<f64>, Vec<u64>)> {
-        let AnyLearner::OptPessMix(learner) = &self.learner else {
+        let AnyLearner::OptPessMix(learner) = self.live.learner() else {
             return Err(PyValueError::new_err(
                 "only OptPess-Mix has confidence sets to certify with",
             ));
@@ -325,7 +440,7 @@ impl Learner {
         policy: &Bound<'py, PyAny>,
         constraint: usize,
     ) -> PyResult<(f64, FloatArray<'py>)> {
-        let AnyLearner::OptPessMix(learner) = &self.learner else {
+        let AnyLearner::OptPessMix(learner) = self.live.learner() else {
             return Err(PyValueError::new_err(
                 "only OptPess-Mix has confidence sets",
             ));
@@ -350,13 +465,13 @@ impl Learner {
     /// An independent copy.
     fn copy(&self) -> Self {
         Self {
-            learner: self.learner.clone(),
+            live: self.live.clone(),
         }
     }
 
     /// The state of the learner, to be restored by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match postcard::to_stdvec(&self.learner) {
+        match postcard::to_stdvec(&self.live) {
             Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
             Err(error) => Err(PyValueError::new_err(error.to_string())),
         }
@@ -366,7 +481,7 @@ impl Learner {
     #[staticmethod]
     fn from_bytes(stored: &[u8]) -> PyResult<Self> {
         match postcard::from_bytes(stored) {
-            Ok(learner) => Ok(Self { learner }),
+            Ok(live) => Ok(Self { live }),
             Err(error) => Err(PyValueError::new_err(format!(
                 "not a stored learner: {error}"
             ))),
@@ -381,20 +496,21 @@ impl Learner {
         py: Python<'py>,
         deployment: &Deployment,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let figures = self.learner.figures();
-        let policy = self.learner.policy();
+        let figures = self.live.learner_mut().figures();
+        let (policy, uniforms) = to_py(self.live.deployed())?;
         let source: &'static str = deployment.source.into();
         let certificate = deployment.certificate;
         let certificate = certificate.map(|c| (c.cost(), c.limit(), c.repair()));
         let answer = PyDict::new(py);
         answer.set_item("episode", deployment.episode)?;
         answer.set_item("policy", policy_out(py, policy)?)?;
+        answer.set_item("uniforms", PyArray::from_slice(py, uniforms))?;
         answer.set_item("source", source)?;
         answer.set_item("certificate", certificate)?;
         let or_nan = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
         answer.set_item("optimistic_reward", or_nan(figures.optimistic_reward))?;
         answer.set_item("biased_cost", or_nan(figures.biased_cost))?;
-        let mixture = self.learner.mixture();
+        let mixture = self.live.learner().mixture();
         let mixture = mixture
             .map(|mixture| mixture_dict(py, mixture))
             .transpose()?;
@@ -494,6 +610,104 @@ fn indices(name: &'static str, object: &Bound<'_, PyAny>, count: usize) -> PyRes
     each.collect()
 }
 
+/// The state that a step leads to, counted from 0. Any state is taken after the last step.
+#[inline]
+fn state_in(step: usize, state: &Bound<'_, PyAny>, live: &LiveLearner) -> PyResult<usize> {
+    if let Ok(state) = state.extract::<usize>() {
+        return Ok(state);
+    }
+    let count = live.learner().shape().num_states();
+    Err(to_python(&match state.extract::<i64>() {
+        Ok(found) => Error::OutOfRange {
+            place: ArrayIndex::new("states", &[step]),
+            found: found as f64,
+            allowed: Interval::closed(0.0, (count - 1) as f64),
+        },
+        Err(_) => Error::UnsupportedType {
+            array: "the state of a step",
+            found: type_name(state),
+            allowed: "whole numbers",
+        },
+    }))
+}
+
+/// A real number.
+#[inline]
+fn number_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
+    object.extract().map_err(|_| {
+        to_python(&Error::UnsupportedType {
+            array: name,
+            found: type_name(object),
+            allowed: "real numbers",
+        })
+    })
+}
+
+/// The cost of a step, or several costs.
+enum StepCosts {
+    One([f64; 1]),
+    Several(Vec<f64>),
+}
+
+impl AsRef<[f64]> for StepCosts {
+    fn as_ref(&self) -> &[f64] {
+        match self {
+            Self::One(cost) => cost,
+            Self::Several(costs) => costs,
+        }
+    }
+}
+
+#[inline]
+fn costs_in(object: &Bound<'_, PyAny>) -> PyResult<StepCosts> {
+    if let Ok(cost) = object.extract() {
+        return Ok(StepCosts::One([cost]));
+    }
+    match object.extract() {
+        Ok(costs) => Ok(StepCosts::Several(costs)),
+        Err(_) => number_in("the cost of a step", object).map(|cost| StepCosts::One([cost])),
+    }
+}
+
+/// The action of a deployment: drawn by the number of its step from the row of its policy.
+#[pyfunction]
+pub fn draw_action(
+    policy: PyReadonlyArrayDyn<'_, f64>,
+    uniforms: PyReadonlyArrayDyn<'_, f64>,
+    step: &Bound<'_, PyAny>,
+    state: &Bound<'_, PyAny>,
+) -> PyResult<usize> {
+    let (policy, uniforms) = (policy.as_array(), uniforms.as_array());
+    let [horizon, num_states, _] = *policy.shape() else {
+        return Err(PyValueError::new_err("policy must have the axes [H, S, A]"));
+    };
+    let index = |name, object: &Bound<'_, PyAny>, count: usize| match object.extract::<usize>() {
+        Ok(index) if index < count => Ok(index),
+        _ => Err(to_python(&match object.extract::<i64>() {
+            Ok(found) => Error::OutOfRange {
+                place: ArrayIndex::scalar(name),
+                found: found as f64,
+                allowed: Interval::closed(0.0, count as f64 - 1.0),
+            },
+            Err(_) => Error::UnsupportedType {
+                array: name,
+                found: type_name(object),
+                allowed: "whole numbers",
+            },
+        })),
+    };
+    let step = index("step", step, horizon.min(uniforms.len()))?;
+    let state = index("state", state, num_states)?;
+    let row = policy.slice(numpy::ndarray::s![step, state, ..]);
+    Ok(draw(row.iter().copied().enumerate(), uniforms[[step]]))
+}
+
+/// The seed of one episode of an environment.
+#[pyfunction]
+pub fn episode_seed(seed: u64, episode: u64) -> u64 {
+    optpess_core::random::episode_seed(seed, episode)
+}
+
 /// Refuses a safe cost that is not below the limit.
 #[pyfunction]
 pub fn check_margin(cost_limit: f64, safe_cost: f64) -> PyResult<()> {
@@ -520,7 +734,7 @@ pub fn margin_learner(
     let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
     let initial = initial_in(initial, shape.num_states())?;
     let margin = to_py(SafetyMargin::new(cost_limit, safe_cost))?;
-    let learner = match algorithm {
+    let learner: Result<AnyLearner, Error> = match algorithm {
         "optpess-primaldual" => {
             OptPessPrimalDual::new(shape, initial, margin, terms).map(Into::into)
         }
@@ -536,9 +750,7 @@ pub fn margin_learner(
         "opdop" => Opdop::new(shape, initial, margin, terms).map(Into::into),
         other => return Err(unknown_choice("algorithm", other, "those of optpess")),
     };
-    Ok(Learner {
-        learner: to_py(learner)?,
-    })
+    to_py(learner).map(Learner::from)
 }
 
 /// OptPess-Mix; `settings` holds the arguments that have names.
@@ -619,9 +831,7 @@ pub fn optpess_mix(
         },
     };
     let learner = to_py(OptPessMix::new(initial, baseline, settings))?;
-    Ok(Learner {
-        learner: learner.into(),
-    })
+    Ok(AnyLearner::from(learner).into())
 }
 
 /// The learner that always plays the baseline.
@@ -638,9 +848,7 @@ pub fn always_baseline(
     let baseline = baseline_in(baseline, cost_limit, safe_cost, radius)?;
     let initial = initial_in(initial, baseline.policy().shape().num_states())?;
     let learner = to_py(AlwaysBaseline::new(initial, baseline, num_episodes))?;
-    Ok(Learner {
-        learner: learner.into(),
-    })
+    Ok(AnyLearner::from(learner).into())
 }
 
 /// C-UCRL, which is given the transitions.
@@ -666,9 +874,7 @@ pub fn cucrl(
     let kernel = kernel_of_shape(transitions, shape)?;
     let transitions = to_py(KnownTransitions::new(shape, &kernel))?;
     let learner = to_py(Cucrl::new(transitions, initial, baseline, terms))?;
-    Ok(Learner {
-        learner: learner.into(),
-    })
+    Ok(AnyLearner::from(learner).into())
 }
 
 /// S-OPS in its stochastic form.
@@ -700,7 +906,5 @@ pub fn sops(
         replan_growth,
         seed,
     ))?;
-    Ok(Learner {
-        learner: learner.into(),
-    })
+    Ok(AnyLearner::from(learner).into())
 }

@@ -25,7 +25,8 @@ mod _core {
     };
     #[pymodule_export]
     use crate::learner::{
-        Learner, always_baseline, check_margin, cucrl, margin_learner, optpess_mix, sops,
+        Learner, always_baseline, check_margin, cucrl, draw_action, episode_seed, margin_learner,
+        optpess_mix, sops,
     };
     #[pymodule_export]
     use crate::model::{Model, check_noise};

@@ -37,7 +37,7 @@ pub fn simulate_learner<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let model = &*model.get().model;
-    let learner = learner.borrow().learner.clone();
+    let learner = learner.borrow().live.for_simulation();
     let left = episodes_left(&learner);
     let episodes = count_up_to("episodes", episodes, left as f64)? as u64;
     let threads = count_up_to("threads", threads, f64::MAX)?;

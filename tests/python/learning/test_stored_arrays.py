@@ -4,14 +4,14 @@ import numpy as np
 import optpess as op
 import pytest
 from optpess import storage
-from optpess.learn.stored import OPTIONAL, REQUIRED, arrays_of, learner_of
+from optpess.learn.stored import REQUIRED, arrays_of, learner_of
 
 from learning import cases
 
 MARKET = cases.market()
 LEARNERS = cases.every_learner(MARKET, 600, op.Scaled(0.02))
 HIGHS = "OptPess-LP, HiGHS"
-FIELDS = storage.Fields("test", REQUIRED, OPTIONAL)
+FIELDS = storage.Fields("test", REQUIRED)
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ use crate::learn::peers::{
     UnconstrainedOptimistic,
 };
 use crate::learn::{
-    BaselineClaim, BiasedSignals, Deployment, Experience, Figures, Learner, Mixture,
+    BaselineClaim, BiasedSignals, Deployment, Experience, Figures, Learner, Mixture, Protocol,
 };
 use crate::learn::{OptPessLp, OptPessMix, OptPessPrimalDual};
 use crate::policy::MarkovPolicy;
@@ -107,6 +107,10 @@ impl Learner for AnyLearner {
 
     fn experience(&self) -> &Experience {
         self.get().experience()
+    }
+
+    fn protocol_mut(&mut self) -> &mut Protocol {
+        self.get_mut().protocol_mut()
     }
 
     fn margin(&self) -> Option<SafetyMargin> {

@@ -7,8 +7,10 @@ mod any;
 mod baseline;
 mod biased_model;
 mod experience;
+mod live;
 mod mix_settings;
 mod mixture;
+mod observations;
 mod optpess_lp;
 mod optpess_mix;
 mod optpess_primal_dual;
@@ -26,8 +28,10 @@ pub use baseline::{BaselineClaim, BaselineCost, LimitedBaseline, SafeBaseline};
 pub(crate) use biased_model::SignalListener;
 pub use biased_model::{BiasedCost, BiasedModel};
 pub use experience::Experience;
+pub use live::{EpisodeSummary, LiveLearner};
 pub use mix_settings::MixSettings;
 pub use mixture::{Member, MemberPolicy, Mixture, largest_weight};
+pub use observations::{ObservationRanges, ValueRange};
 pub use optpess_lp::OptPessLp;
 pub use optpess_mix::OptPessMix;
 pub use optpess_primal_dual::OptPessPrimalDual;
@@ -201,6 +205,8 @@ pub trait Learner: Send + Sync {
 
     /// Inputs, observations and estimates.
     fn experience(&self) -> &Experience;
+    /// Which call comes next, to be changed by whoever drives the learner.
+    fn protocol_mut(&mut self) -> &mut Protocol;
     /// (tau, c0) as used now; None while c0 is being estimated.
     fn margin(&self) -> Option<SafetyMargin>;
     /// tau.

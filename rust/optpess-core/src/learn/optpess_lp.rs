@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::learn::baseline::SafeCost;
 use crate::learn::biased_model::{BiasedModel, SearchTask, SignalListener};
 use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
-use crate::learn::{PessimisticSet, PolicySource, SafeBaseline};
+use crate::learn::{PessimisticSet, PolicySource, Protocol, SafeBaseline};
 use crate::model::InitialDistribution;
 use crate::plan::{ChordSearch, PlainOracle};
 use crate::policy::MarkovPolicy;
@@ -180,6 +180,10 @@ impl Learner for OptPessLp {
 
     fn experience(&self) -> &Experience {
         self.model.experience()
+    }
+
+    fn protocol_mut(&mut self) -> &mut Protocol {
+        &mut self.model.experience.protocol
     }
 
     fn margin(&self) -> Option<SafetyMargin> {

@@ -21,7 +21,7 @@ use crate::learn::plausible_model::PlausibleModel;
 use crate::learn::portfolio::Portfolio;
 use crate::learn::proposals::Proposers;
 use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
-use crate::learn::{LimitedBaseline, MixSettings, Mixture};
+use crate::learn::{LimitedBaseline, MixSettings, Mixture, Protocol};
 use crate::model::InitialDistribution;
 use crate::policy::{MarkovPolicy, Played};
 use crate::random::Coin;
@@ -159,6 +159,10 @@ impl Learner for OptPessMix {
 
     fn experience(&self) -> &Experience {
         &self.model.experience
+    }
+
+    fn protocol_mut(&mut self) -> &mut Protocol {
+        &mut self.model.experience.protocol
     }
 
     fn margin(&self) -> Option<SafetyMargin> {

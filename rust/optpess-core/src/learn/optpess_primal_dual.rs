@@ -14,7 +14,8 @@ use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
 use crate::confidence::{OptimisticCost, OptimisticReward};
 use crate::error::Result;
 use crate::learn::biased_model::{BiasedModel, SignalListener};
-use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner, PolicySource};
+use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
+use crate::learn::{PolicySource, Protocol};
 use crate::model::InitialDistribution;
 use crate::number::Number;
 use crate::plan::{GreedyPlan, Lagrangian};
@@ -148,6 +149,10 @@ impl Learner for OptPessPrimalDual {
 
     fn experience(&self) -> &Experience {
         self.model.experience()
+    }
+
+    fn protocol_mut(&mut self) -> &mut Protocol {
+        &mut self.model.experience.protocol
     }
 
     fn margin(&self) -> Option<SafetyMargin> {

@@ -97,6 +97,11 @@ impl Protocol {
         self.stage = Stage::Plan;
     }
 
+    /// Lets a plan be made again for an episode that was planned and not played.
+    pub(crate) fn reopen(&mut self) {
+        self.stage = Stage::Plan;
+    }
+
     fn out_of_turn(&self, called: &'static str) -> Error {
         let expected = match self.stage {
             Stage::Plan => "next_policy",

@@ -340,6 +340,9 @@ mod tests {
         fn experience(&self) -> &Experience {
             self.0.experience()
         }
+        fn protocol_mut(&mut self) -> &mut crate::learn::Protocol {
+            self.0.protocol_mut()
+        }
         fn margin(&self) -> Option<SafetyMargin> {
             self.0.margin()
         }

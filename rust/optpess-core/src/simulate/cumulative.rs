@@ -10,7 +10,7 @@ const MAX_GUIDED_OUTCOMES: usize = 64;
 /// The number of parts of [0, 1) in a guide: a power of two, so that the part of a number is computed exactly.
 const GUIDE_CELLS: usize = 64;
 
-/// The cumulative probabilities of every row, added up in the order in which [`draw`] would add them up at
+/// The cumulative probabilities of every row, added up in the order in which [`crate::random::draw`] would add them up at
 /// every draw, so that the same numbers give the same outcomes.
 #[derive(Debug, Clone)]
 pub(super) struct CumulativeRows {
@@ -105,7 +105,7 @@ impl CumulativeRows {
         Ok(Self { stride, rows })
     }
 
-    /// Draws as [`draw`] does. Cumulative probabilities do not decrease, so the index of the first that exceeds the
+    /// Draws as [`crate::random::draw`] does. Cumulative probabilities do not decrease, so the index of the first that exceeds the
     /// number is the count of those that do not. From the guide's outcome it is usually no step and rarely more than
     /// one, so the processor can predict the outcome.
     #[inline(always)]
@@ -156,26 +156,10 @@ pub(crate) fn cumulate(possible: impl Iterator<Item = (usize, f64)>, target: &mu
     target[next..].fill(f64::INFINITY);
 }
 
-/// The outcome for a uniform number: the first whose cumulative probability exceeds it. If rounding leaves the total
-/// below the number, it is the last possible outcome.
-#[inline(always)]
-pub(super) fn draw(outcomes: impl Iterator<Item = (usize, f64)>, uniform: f64) -> usize {
-    let (mut cumulative, mut last) = (0.0, 0);
-    for (outcome, probability) in outcomes {
-        if probability > 0.0 {
-            cumulative += probability;
-            last = outcome;
-            if uniform < cumulative {
-                break;
-            }
-        }
-    }
-    last
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::draw;
 
     #[test]
     fn sums_added_up_beforehand_draw_what_scanning_draws() {

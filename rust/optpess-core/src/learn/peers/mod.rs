@@ -34,7 +34,7 @@ use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
 use crate::learn::{
-    BiasedSignals, Deployment, Experience, Figures, Learner, Mixture, PolicySource,
+    BiasedSignals, Deployment, Experience, Figures, Learner, Mixture, PolicySource, Protocol,
 };
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
@@ -225,6 +225,10 @@ impl<A: Algorithm> Learner for Peer<A> {
 
     fn experience(&self) -> &Experience {
         &self.known.experience
+    }
+
+    fn protocol_mut(&mut self) -> &mut Protocol {
+        &mut self.known.experience.protocol
     }
 
     fn margin(&self) -> Option<SafetyMargin> {

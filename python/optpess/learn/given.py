@@ -1,0 +1,106 @@
+"""What every learner is given of its problem: sizes, units, actions that exist, and a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self, SupportsIndex
+
+import numpy as np
+
+from optpess import _core
+from optpess.arrays import ArrayLike, BoolArray, FloatArray
+from optpess.checks import whole_number
+from optpess.exceptions import InvalidInputError
+from optpess.model import Shape
+from optpess.model.missing_actions import check_mask
+from optpess.model.units import CostRange, Range, Units
+
+__all__ = ["Given", "shape_in"]
+
+# The paper's noise (Assumption 2.1), in parts of a range.
+_PAPER_PROXY = 0.5
+
+
+def shape_in(shape: object) -> Shape:
+    """(H, S, A) as three whole numbers."""
+    if not isinstance(shape, tuple | list | np.ndarray) or len(shape) != 3:
+        raise InvalidInputError(f"shape is {shape!r}; it must be three whole numbers (H, S, A)")
+    names = ("horizon", "num_states", "num_actions")
+    each = zip(names, shape, strict=True)
+    return Shape(*(whole_number(f"shape: {name}", size, least=0) for name, size in each))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Given:
+    """Arguments that all learners share, checked."""
+
+    shape: Shape
+    units: Units
+    actions: BoolArray | None
+    seed: int
+    variance_proxy: float | None
+
+    @classmethod
+    def of(
+        cls,
+        shape: object,
+        num_constraints: int,
+        *,
+        reward_range: Range,
+        cost_range: CostRange,
+        actions: ArrayLike | None,
+        seed: SupportsIndex,
+        bounded_observations: bool = True,
+        variance_proxy: float | None = None,
+    ) -> Self:
+        """The arguments as a user gives them."""
+        sizes = shape_in(shape)
+        number = whole_number("seed", seed, least=None)
+        if not 0 <= number < 2**64:
+            raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
+        if not bounded_observations and variance_proxy is None:
+            variance_proxy = _PAPER_PROXY
+        return cls(
+            shape=sizes,
+            units=Units.of(reward_range, cost_range, num_constraints),
+            actions=check_mask(actions, sizes.num_states, sizes.num_actions),
+            seed=number,
+            variance_proxy=variance_proxy,
+        )
+
+    def limits_in(self, limits: FloatArray) -> list[float]:
+        """Cost limits ``[M]`` in parts of the ranges; refused in the user's units."""
+        horizon = self.shape.horizon
+        mapped: list[float] = self.units.limits_in(limits, horizon).tolist()
+        for m, (limit, part) in enumerate(zip(limits.tolist(), mapped, strict=True)):
+            low, high = self.units.cost_ranges[m]
+            if not 0.0 < part <= horizon and (low, high) != (0.0, 1.0):
+                place = "cost_limit" if len(limits) == 1 else f"cost_limit[{m}]"
+                raise InvalidInputError(
+                    f"{place} is {limit:g}; it must lie in ({horizon * low:g}, {horizon * high:g}], "
+                    f"the sums of {horizon} costs in the cost_range"
+                )
+        return mapped
+
+    def safe_costs_in(self, costs: FloatArray) -> list[float]:
+        """Safe costs ``[M]`` in parts of the ranges."""
+        mapped: list[float] = self.units.limits_in(costs, self.shape.horizon).tolist()
+        return mapped
+
+    def settle(self, inner: _core.Learner) -> _core.Learner:
+        """The learner of the core, told of the ranges, the stream of actions and the missing actions."""
+        costs = list(self.units.cost_ranges)
+        inner.settle(self.units.reward_range, costs, self.variance_proxy, self.seed)
+        if self.actions is not None:
+            inner.restrict(self.actions)
+        return inner
+
+    def parameters(self) -> dict[str, Any]:
+        """What records keep, as plain numbers."""
+        kept: dict[str, Any] = {"seed": self.seed}
+        if not self.units.is_unit:
+            kept["reward_range"] = list(self.units.reward_range)
+            kept["cost_ranges"] = [list(pair) for pair in self.units.cost_ranges]
+        if self.actions is not None:
+            kept["actions"] = self.actions.astype(int).tolist()
+        return kept
