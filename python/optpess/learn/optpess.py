@@ -27,6 +27,7 @@ from optpess.learn.terms import (
     factor_of,
 )
 from optpess.plan._linear_program import OccupancyLP
+from optpess.plan._problem import first_state
 
 __all__ = ["OptPessLP", "OptPessPrimalDual"]
 
@@ -133,8 +134,8 @@ class _HighsPlanner:
     """Plans line 5 of Algorithm 1 with HiGHS: what the linear program needs beside the estimates."""
 
     def __init__(self, initial: ArrayLike, baseline: ArrayLike) -> None:
-        self._initial = np.array(initial, dtype=np.float64)
         self._baseline = np.array(baseline, dtype=np.float64)
+        self._initial = first_state(initial, self._baseline.shape[1]).astype(np.float64)
         self._program: OccupancyLP | None = None
 
     def without_solver(self) -> Self:
