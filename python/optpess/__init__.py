@@ -2,10 +2,10 @@
 
 The names below are the public interface; everything else may change. They fall into groups:
 
-- models: ``CMDP``, ``Transitions``, ``Shape``; noise models ``Bernoulli``, ``Deterministic``,
+- models: ``CMDP``, ``Transitions``, ``Shape``, ``Units``; noise models ``Bernoulli``, ``Deterministic``,
   ``Gaussian``, ``Uniform``, and ``Noise``, any of them; ``zoo``, named problems.
-- evaluation: ``evaluate``, ``state_values``, ``occupancy``, ``policy_from_occupancy``, ``mix_policies``,
-  ``value_difference``, ``sample``.
+- evaluation: ``evaluate``, ``state_values``, ``occupancy``, ``policy_from_actions``,
+  ``policy_from_occupancy``, ``mix_policies``, ``value_difference``, ``sample``.
 - planning: ``solve``, ``solve_signals``, ``solve_unconstrained``, ``solve_least_cost``, ``frontier``,
   ``backward_induction``, ``solve_extended``, ``extended_induction``, and what they return: ``Plan``
   with its ``Reevaluation``, ``Endpoint``, ``Frontier``, ``ExtendedPlan``.
@@ -39,7 +39,6 @@ from optpess._core import (
     mix_policies,
     occupancy,
     policy_from_occupancy,
-    sample,
     state_values,
     value_difference,
 )
@@ -88,6 +87,9 @@ from optpess.learn.terms import (
 )
 from optpess.model import CMDP, Shape
 from optpess.model.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
+from optpess.model.policies import policy_from_actions
+from optpess.model.sampling import sample
+from optpess.model.units import Units
 from optpess.plan._extended import solve_extended
 from optpess.plan.certificate import Certificate, Reevaluation
 from optpess.plan.frontier import frontier, solve_least_cost, solve_unconstrained
@@ -163,6 +165,7 @@ __all__ = [
     "Transitions",
     "UnconstrainedOptimistic",
     "Uniform",
+    "Units",
     "ZeroViolation",
     "__version__",
     "backward_induction",
@@ -177,6 +180,7 @@ __all__ = [
     "load_run",
     "mix_policies",
     "occupancy",
+    "policy_from_actions",
     "policy_from_occupancy",
     "sample",
     "simulate",

@@ -10,6 +10,7 @@ from optpess.arrays import (
     FloatArray,
     IntArray,
     PolicyLike,
+    SparseMatrix,
     TransitionsLike,
 )
 
@@ -36,6 +37,7 @@ __all__ = [
     "mix_policies",
     "occupancy",
     "optpess_mix",
+    "plain_transitions",
     "policy_from_occupancy",
     "recorded_episodes",
     "sample",
@@ -197,7 +199,8 @@ class Transitions:
     last step is never used by any value: it is ignored and may hold anything.
 
     Args:
-        transitions: array ``[H, S, A, S]``, or ``[S, A, S]`` if the same at every step.
+        transitions: array ``[H, S, A, S]``, or ``[S, A, S]`` if the same at every step; or a list of A
+            matrices ``[S, S]``, dense or sparse. One sparse matrix of rows goes to :meth:`sparse`.
 
     Example:
         >>> import numpy as np, optpess as op
@@ -206,7 +209,7 @@ class Transitions:
         Transitions(states=2, actions=1, stationary, dense)
     """
 
-    def __new__(cls, transitions: ArrayLike) -> Self: ...
+    def __new__(cls, transitions: ArrayLike | Sequence[SparseMatrix | ArrayLike]) -> Self: ...
     @staticmethod
     def sparse(
         offsets: ArrayLike,
@@ -247,6 +250,8 @@ class Transitions:
     def to_array(self) -> FloatArray:
         """The probabilities as a new dense array, ``[H, S, A, S]`` or ``[S, A, S]``."""
     @staticmethod
+    def _of(transitions: TransitionsLike, sizes: tuple[int, int, int]) -> Transitions: ...
+    @staticmethod
     def _restore(
         arrays: Sequence[FloatArray | IntArray], sizes: tuple[int, int, int | None]
     ) -> Transitions: ...
@@ -254,6 +259,7 @@ class Transitions:
 
 def error_kinds() -> list[str]: ...
 def check_noise(name: str, parameter: float) -> None: ...
+def plain_transitions(transitions: TransitionsLike) -> TransitionsLike: ...
 def evaluate(
     policy: PolicyLike, signal: ArrayLike, transitions: TransitionsLike, initial: ArrayLike
 ) -> float:
@@ -262,9 +268,11 @@ def evaluate(
     Args:
         policy: ``[H, S, A]``, each row a distribution over actions.
         signal: ``[H, S, A]``, or ``[S, A]`` if the same at every step; any finite numbers.
-        transitions: ``[H, S, A, S]`` or ``[S, A, S]``, sparse, or an :class:`Transitions`; rows may
-            sum to less than one. The slice of the last step is ignored.
-        initial: ``[S]``, the distribution of the first state.
+        transitions: ``[H, S, A, S]`` or ``[S, A, S]``; a list of A matrices ``[S, S]``; a sparse matrix
+            with the rows (h, s, a) or (s, a); or a :class:`Transitions`. Rows may sum to less than one.
+            The slice of the last step is ignored.
+        initial: ``[S]``, the distribution of the first state; or its number, if every episode starts
+            there.
 
     Example:
         >>> import numpy as np, optpess as op

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = [
     "IndexArray",
     "IntArray",
     "PolicyLike",
+    "SparseMatrix",
     "StoredArrays",
     "TransitionsLike",
 ]
@@ -62,5 +64,25 @@ class CompressedRows(Protocol):
         ...
 
 
-# [H, S, A, S], or [S, A, S] if the same at every step; sparse rows; or checked once beforehand.
-TransitionsLike: TypeAlias = npt.ArrayLike | CompressedRows | _core.Transitions
+class SparseMatrix(Protocol):
+    """A sparse matrix of any SciPy format."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(rows, columns)."""
+        ...
+
+    def tocsr(self) -> CompressedRows:
+        """The same matrix by rows."""
+        ...
+
+
+# [H, S, A, S], or [S, A, S] if the same at every step; a list of A matrices [S, S]; sparse rows; or
+# checked once beforehand.
+TransitionsLike: TypeAlias = (
+    npt.ArrayLike
+    | Sequence[npt.ArrayLike | SparseMatrix]
+    | CompressedRows
+    | SparseMatrix
+    | _core.Transitions
+)

@@ -51,6 +51,8 @@ class Fields:
     format: str
     required: dict[str, str]
     optional: dict[str, str] = field(default_factory=dict)
+    earlier: tuple[str, ...] = ()
+    """Older formats that are read as well."""
 
     def kinds(self) -> dict[str, str]:
         """All names, with the format tag every file has."""
@@ -90,7 +92,7 @@ def load_arrays(path: str | PathLike[str], fields: Fields) -> StoredArrays:
             raise
         raise InvalidInputError(f"{path} is not a readable .npz file: {error}") from error
     found_format = str(arrays.get("format", "missing"))
-    if found_format != fields.format:
+    if found_format not in (fields.format, *fields.earlier):
         raise InvalidInputError(
             f"{path} has the format {found_format!r}; only {fields.format!r} can be read"
         )

@@ -10,9 +10,12 @@ import numpy as np
 
 from optpess import _core, storage
 from optpess._core import Transitions
-from optpess.arrays import ArrayLike, FloatArray, StoredArrays, TransitionsLike
+from optpess.arrays import ArrayLike, BoolArray, FloatArray, StoredArrays, TransitionsLike
 from optpess.exceptions import InvalidInputError
+from optpess.model._inputs import Inputs
+from optpess.model.missing_actions import check_mask
 from optpess.model.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
+from optpess.model.units import CostRange, Range, Units
 
 __all__ = ["CMDP", "Shape", "Transitions"]
 
@@ -39,14 +42,21 @@ class CMDP(_core.Model):
     The constructor checks every argument. A model cannot be changed afterwards.
 
     Args:
-        transitions: ``[H, S, A, S]``, each row a distribution over successors; or sparse rows over
-            (h, s, a), as a SciPy CSR matrix or an :class:`optpess.Transitions`. The slice of the
-            last step is ignored.
-        rewards: ``[H, S, A]``, mean rewards in [0, 1].
-        costs: ``[H, S, A]``, or ``[M, H, S, A]`` for several constraints; mean costs in [0, 1].
-        cost_limit: a number in (0, H], or ``[M]`` of them.
-        initial: ``[S]``, the distribution of the first state.
-        noise: how observations differ from their means.
+        transitions: ``[H, S, A, S]``, each row a distribution over successors; or, if the same at every
+            step, ``[S, A, S]`` or a list of A matrices ``[S, S]``; or a sparse matrix with the rows
+            (h, s, a), of any SciPy format; or a :class:`Transitions`. The slice of the last step is
+            ignored.
+        rewards: ``[H, S, A]``, mean rewards within ``reward_range``.
+        costs: ``[H, S, A]``, or ``[M, H, S, A]`` for several constraints; mean costs within
+            ``cost_range``.
+        cost_limit: a number in (H low, H high] of the ``cost_range``, or ``[M]`` of them.
+        initial: ``[S]``, the distribution of the first state; or its number, if every episode starts
+            there.
+        noise: how observations differ from their means, in parts of the ranges.
+        reward_range: (low, high), the least and the largest reward of a step, in your units.
+        cost_range: the same of the costs; or M such pairs, one for each constraint.
+        actions: ``[S, A]``, True where the action exists in the state; None if all exist. What the other
+            arguments hold for missing actions is not read.
 
     Example:
         >>> import numpy as np, optpess as op
@@ -56,8 +66,11 @@ class CMDP(_core.Model):
         CMDP(horizon=3, num_states=2, num_actions=2, num_constraints=1, dense)
     """
 
-    __slots__ = ("_noise",)
+    __slots__ = ("_actions", "_limits", "_noise", "_units")
+    _actions: BoolArray | None
+    _limits: FloatArray  # in the user's units
     _noise: Noise
+    _units: Units
 
     def __new__(  # noqa: D102 - the class docstring covers the constructor
         cls,
@@ -67,8 +80,13 @@ class CMDP(_core.Model):
         cost_limit: ArrayLike,
         initial: ArrayLike,
         noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
+        *,
+        reward_range: Range = (0, 1),
+        cost_range: CostRange = (0, 1),
+        actions: ArrayLike | None = None,
     ) -> Self:
-        return cls._make(transitions, rewards, costs, cost_limit, initial, noise, None)
+        given = Inputs(transitions, rewards, costs, cost_limit, initial, None)
+        return cls._make(given.with_actions(actions).in_units(reward_range, cost_range), noise)
 
     @classmethod
     def stationary(
@@ -81,31 +99,33 @@ class CMDP(_core.Model):
         *,
         horizon: int,
         noise: Noise = Bernoulli(),  # noqa: B008 - frozen, so sharing it is harmless
+        reward_range: Range = (0, 1),
+        cost_range: CostRange = (0, 1),
+        actions: ArrayLike | None = None,
     ) -> Self:
         """A model that is the same at every step. Its arrays are stored once, whatever the horizon.
 
-        The arguments lose their step axis: transitions ``[S, A, S]`` (or sparse rows over (s, a)),
-        rewards ``[S, A]``, costs ``[S, A]`` or ``[M, S, A]``.
+        The arguments lose their step axis: transitions ``[S, A, S]`` (or a list of A matrices
+        ``[S, S]``, or sparse rows over (s, a)), rewards ``[S, A]``, costs ``[S, A]`` or ``[M, S, A]``.
         """
-        return cls._make(transitions, rewards, costs, cost_limit, initial, noise, horizon)
+        given = Inputs(transitions, rewards, costs, cost_limit, initial, _checked_horizon(horizon))
+        return cls._make(given.with_actions(actions).in_units(reward_range, cost_range), noise)
 
     @classmethod
-    def _make(
-        cls,
-        transitions: TransitionsLike,
-        rewards: ArrayLike,
-        costs: ArrayLike,
-        cost_limit: ArrayLike,
-        initial: ArrayLike,
-        noise: Noise,
-        horizon: int | None,
-    ) -> Self:
-        if not isinstance(noise, Noise):
-            raise InvalidInputError(f"noise is {noise!r}; allowed are {', '.join(_NOISES)}")
+    def _make(cls, given: Inputs, noise: Noise) -> Self:
+        """A model of arguments that are in the unit interval."""
         made = _core.Model.__new__(
-            cls, transitions, rewards, costs, cost_limit, initial, noise._spec(), horizon
+            cls,
+            given.transitions,
+            given.rewards,
+            given.costs,
+            given.cost_limit,
+            given.initial,
+            _checked_noise(noise)._spec(),
+            given.horizon,
         )
-        made._noise = noise
+        made._noise, made._units, made._actions = noise, given.units, given.actions
+        made._limits = made.unit_cost_limits if given.limits is None else given.limits
         return made
 
     @property
@@ -119,41 +139,70 @@ class CMDP(_core.Model):
         return self._noise
 
     @property
+    def units(self) -> Units:
+        """The ranges of rewards and costs. Everything the model shows is in these units."""
+        return self._units
+
+    @property
+    def actions(self) -> BoolArray | None:
+        """``[S, A]``, read-only, True where the action exists in the state; None if all exist.
+
+        The rows of missing actions are those of the lowest action that exists in the state.
+        """
+        return self._actions
+
+    @property
+    def cost_limits(self) -> FloatArray:
+        """tau, one limit a constraint, ``[M]``."""
+        return self._limits.copy()
+
+    @property
+    def unit_cost_limits(self) -> FloatArray:
+        """The limits ``[M]`` for costs mapped to the unit interval, as ``stored_costs`` are."""
+        return super().cost_limits
+
+    @property
     def rewards(self) -> FloatArray:
         """r, ``[H, S, A]``, read-only; a stationary model's is a view of ``[S, A]``."""
-        return np.broadcast_to(self.stored_rewards(), self.shape)
+        return np.broadcast_to(self.units.rewards_out(self.stored_rewards()), self.shape)
 
     @property
     def costs(self) -> FloatArray:
         """c, ``[M, H, S, A]``, read-only; a stationary model's is a view of ``[M, S, A]``."""
-        stored = self.stored_costs()
+        stored = self.units.costs_out(self.stored_costs())
         if stored.ndim == 3:
             stored = stored[:, np.newaxis]
         return np.broadcast_to(stored, (self.num_constraints, *self.shape))
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the model to a ``.npz`` file, uncompressed and without pickle."""
+        _check_path(path)
         storage.save_arrays(path, self._arrays())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Reads a model written by :meth:`save`; everything is validated again."""
+        _check_path(path)
         return cls._from_arrays(storage.load_arrays(path, _FIELDS))
 
     def _arrays(self) -> StoredArrays:
         transitions = self.transitions
         name, parameter = self.noise._spec()
         arrays = {
-            "format": np.array("optpess.CMDP/1"),
+            "format": np.array(_FIELDS.format),
             "shape": np.array(self.shape),
             "noise": np.array(name),
             "noise_parameter": np.array(parameter),
             "rewards": self.stored_rewards(),
             "costs": self.stored_costs(),
             "cost_limits": self.cost_limits,
+            "reward_range": np.array(self.units.reward_range),
+            "cost_ranges": np.array(self.units.cost_ranges),
             "initial": self.initial,
             "transition_steps": np.array(transitions.horizon or 0),
         }
+        if self.actions is not None:
+            arrays["actions"] = self.actions
         arrays |= {f"transition_{key}": value for key, value in transitions.stored()}
         return arrays
 
@@ -178,16 +227,25 @@ class CMDP(_core.Model):
             )
         noise = arrays["noise"].item()
         if noise not in _NOISES:
+            # A damaged file may hold text that cannot be compared with names, so there is no suggestion.
             raise InvalidInputError(f"stored noise is {noise!r}; allowed are {', '.join(_NOISES)}")
-        made = cls._make(
+        units = _stored_units(arrays)
+        unit_limits, limits = arrays["cost_limits"], None
+        if not units.is_unit:
+            limits = unit_limits.astype(np.float64)
+            unit_limits = units.checked_limits_in("stored cost_limits", limits, horizon)
+        given = Inputs(
             transitions,
             arrays["rewards"],
             arrays["costs"],
-            arrays["cost_limits"],
+            unit_limits,
             arrays["initial"],
-            _NOISES[noise](arrays["noise_parameter"].item()),
             horizon if arrays["rewards"].ndim == 2 else None,
+            units,
+            check_mask(arrays.get("actions"), num_states, num_actions, "stored array 'actions'"),
+            limits,
         )
+        made = cls._make(given, _NOISES[noise](arrays["noise_parameter"].item()))
         found = (*made.shape, made.transitions.horizon or 0)
         if found != (horizon, num_states, num_actions, steps):
             raise InvalidInputError(
@@ -209,11 +267,64 @@ class CMDP(_core.Model):
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.shape._asdict().items())
         rows = "sparse" if self.transitions.is_sparse else "dense"
-        return f"CMDP({sizes}, num_constraints={self.num_constraints}, {rows})"
+        more = [f"num_constraints={self.num_constraints}", rows]
+        if not self.units.is_unit:
+            ranges = self.units.cost_ranges
+            same = len(set(ranges)) == 1
+            more.append(f"reward_range={_short(self.units.reward_range)}")
+            more.append(f"cost_range={_short(ranges[0]) if same else '[...]'}")
+        if self.actions is not None:
+            more.append(f"{int((~self.actions).sum())} of {self.actions.size} actions missing")
+        return f"CMDP({sizes}, {', '.join(more)})"
+
+
+def _short(pair: Range) -> str:
+    return f"({pair[0]:g}, {pair[1]:g})"
+
+
+def _checked_noise(noise: object) -> Noise:
+    if isinstance(noise, Noise):
+        return noise
+    called = isinstance(noise, type) and issubclass(noise, Noise)
+    meant = "; did you mean an instance, with parentheses?" if called else ""
+    raise InvalidInputError(
+        f"noise is {noise!r}; allowed are op.Bernoulli(), op.Deterministic(), op.Gaussian(sigma) and "
+        f"op.Uniform(half_width){meant}"
+    )
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | PathLike):
+        raise InvalidInputError(
+            f"path is of type {type(path).__name__}; it must be the name of a file, a string or a Path"
+        )
+
+
+def _checked_horizon(horizon: int) -> int:
+    """The core checks the number; None would mean that the signals have a step axis."""
+    if horizon is None:
+        raise InvalidInputError("horizon is None; it must be a whole number, the steps of an episode")
+    return horizon
+
+
+def _stored_units(arrays: StoredArrays) -> Units:
+    """The units of a file; those of an earlier format are the unit interval."""
+    num_constraints = arrays["cost_limits"].size
+    rewards = arrays.get("reward_range", np.array((0.0, 1.0)))
+    costs = arrays.get("cost_ranges", np.array([(0.0, 1.0)] * num_constraints))
+    for name, found, shape in (
+        ("reward_range", rewards, (2,)),
+        ("cost_ranges", costs, (num_constraints, 2)),
+    ):
+        if found.shape != shape:
+            raise InvalidInputError(
+                f"stored array {name!r} has shape {found.shape}; it must have {shape}"
+            )
+    return Units.of(rewards.tolist(), costs.tolist(), num_constraints)
 
 
 _FIELDS = storage.Fields(
-    format="optpess.CMDP/1",
+    format="optpess.CMDP/2",
     required={
         "shape": "i",
         "noise": "U",
@@ -225,6 +336,13 @@ _FIELDS = storage.Fields(
         "transition_steps": "i",
         "transition_probabilities": "f",
     },
-    optional={"transition_offsets": "i", "transition_successors": "i"},
+    optional={
+        "reward_range": "f",
+        "cost_ranges": "f",
+        "actions": "b",
+        "transition_offsets": "i",
+        "transition_successors": "i",
+    },
+    earlier=("optpess.CMDP/1",),
 )
 _FIXED_SHAPES = {"shape": (3,), "noise": (), "noise_parameter": (), "transition_steps": ()}

@@ -111,6 +111,22 @@ class Units:
         lows, widths = self._cost_lows, self.cost_widths
         return np.where((lows == 0.0) & (widths == 1.0), limits, (limits - horizon * lows) / widths)
 
+    def checked_limits_in(self, name: str, limits: FloatArray, horizon: int) -> FloatArray:
+        """Limits ``[M]`` of a problem: each must lie in (H low, H high] of its range.
+
+        Limits of the range (0, 1) are left to the core.
+        """
+        for m, (limit, pair) in enumerate(zip(limits.tolist(), self.cost_ranges, strict=True)):
+            low, high = (horizon * end for end in pair)
+            if pair != _UNIT and not low < limit <= high:
+                raise InvalidInputError(
+                    f"{name}[{m}] is {limit:g}; it must lie in ({low:g}, {high:g}], as an episode has "
+                    f"{horizon} steps and the cost_range is ({pair[0]:g}, {pair[1]:g})"
+                )
+        inside = self.limits_in(limits, horizon)
+        # A rounding error must not leave the interval; the core refuses what is outside by more.
+        return np.where(limits <= horizon * self._cost_highs, np.minimum(inside, horizon), inside)
+
     # Outwards: numbers of the core to the user's units.
 
     def rewards_out(self, rewards: FloatArray) -> FloatArray:
@@ -154,13 +170,19 @@ class Units:
     def _cost_lows(self) -> FloatArray:
         return np.array([low for low, _ in self.cost_ranges])
 
+    @property
+    def _cost_highs(self) -> FloatArray:
+        return np.array([high for _, high in self.cost_ranges])
+
 
 def _is_pair_of_numbers(given: object) -> bool:
-    return isinstance(given, Sequence | np.ndarray) and all(np.ndim(each) == 0 for each in given)
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+        return False
+    return all(np.ndim(each) == 0 for each in given)
 
 
 def _elements(name: str, given: object) -> list[Any]:
-    if isinstance(given, Iterable):
+    if isinstance(given, Iterable) and not isinstance(given, str):
         return list(given)
     raise InvalidInputError(f"{name} is {given!r}; it must be (low, high)")
 
@@ -183,10 +205,14 @@ def _inwards(name: str, values: ArrayLike, allowed: Range, argument: str) -> npt
     """Values in the unit interval. With the range (0, 1) they are returned as they are: the core checks
     them. Elements that are no numbers are left to the core too.
     """
-    array = np.asanyarray(values)
-    if allowed == _UNIT or array.dtype.kind not in "fiub":
+    try:
+        array = np.asanyarray(values)
+    except ValueError as error:
+        raise InvalidInputError(f"{name} cannot be made an array: {error}") from error
+    if allowed == _UNIT or array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         return array
     low, high = allowed
+    array = array.astype(np.float64, copy=False)
     outside = ~((array >= low) & (array <= high))
     if outside.any():
         index = np.unravel_index(int(outside.argmax()), array.shape)

@@ -18,9 +18,10 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray
+from optpess.checks import unknown_name
 from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.plan._linear_program import LinearProgram, Matrix, flow_bounds, largest_entry
-from optpess.plan._problem import finite_floats, limits_of
+from optpess.plan._problem import finite_floats, first_state, limits_of
 from optpess.plan.result import ExtendedPlan
 
 __all__ = ["solve_extended"]
@@ -45,7 +46,7 @@ def solve_extended(
         transitions: ``[H, S, A, S]``, the middle of each box; the last step is ignored.
         radius: ``[H, S, A, S]``, how far each probability may be from it. Rows of plausible kernels are
             distributions; a box that holds none is refused.
-        initial: ``[S]``, the distribution of the first state.
+        initial: ``[S]``, the distribution of the first state, or its number.
         cost_limit: any finite number.
         engine: ``"parametric"`` (the chord method over extended backward inductions) or ``"highs"`` (the
             extended occupancy linear program, to check the first).
@@ -70,7 +71,7 @@ def solve_extended(
         answer = _core.solve_extended(reward, cost, transitions, radius, initial, limit)
         return ExtendedPlan(**answer, engine=engine)
     if engine != "highs":
-        raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric' and 'highs'")
+        raise unknown_name("engine", engine, ("parametric", "highs"))
     reward, cost = finite_floats("reward", reward), finite_floats("cost", cost)
     if reward.ndim != 3 or cost.shape != reward.shape:
         raise InvalidInputError(
@@ -90,7 +91,8 @@ def _solve_highs(
     # The core checks the boxes and the distribution of the first state, before HiGHS is given them.
     cheapest, _, values = _core.extended_induction(-cost, transitions, radii)
     _core.evaluate(cheapest, cost, np.zeros((*cost.shape[1:], cost.shape[1])), start)
-    centre, radius, initial = (np.asarray(array, np.float64) for array in (transitions, radii, start))
+    centre, radius = (np.asarray(array, np.float64) for array in (transitions, radii))
+    initial = first_state(start, cost.shape[1]).astype(np.float64)
     least = -float(values[0] @ initial)
     found = _optimum(reward, cost, centre[:-1], radius[:-1], initial, limit)
     if found is None:

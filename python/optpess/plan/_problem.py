@@ -9,18 +9,28 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess import _core
-from optpess.arrays import ActionArray, ArrayLike, CompressedRows, FloatArray, TransitionsLike
-from optpess.exceptions import InvalidInputError
+from optpess.arrays import ActionArray, ArrayLike, BoolArray, FloatArray, TransitionsLike
+from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.model import CMDP, Shape, Transitions
+from optpess.model.missing_actions import fold_actions, fold_policy
+from optpess.model.policies import policy_from_actions
+from optpess.model.units import Units
 from optpess.plan.certificate import Reevaluation
 
-__all__ = ["Problem", "check_one_constraint", "finite_floats", "limits_of", "policy_of_actions"]
+__all__ = [
+    "Problem",
+    "check_one_constraint",
+    "finite_floats",
+    "first_state",
+    "limits_of",
+    "policy_of_actions",
+]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Signals on a kernel. Signals are kept as given: ``[H, S, A]`` or, if the same at every step,
-    ``[S, A]``.
+    ``[S, A]``. Those of a model are in the unit interval; what is handed out is in its units.
     """
 
     shape: Shape
@@ -28,12 +38,15 @@ class Problem:
     reward: FloatArray
     costs: FloatArray  # one axis more, in front
     initial: FloatArray
+    units: Units | None = None  # None if the signals are in the caller's units themselves
+    actions: BoolArray | None = None  # the actions that exist, [S, A]; None if all do
 
     @classmethod
     def of(cls, model: CMDP) -> Self:
         """The problem of a known model."""
         rewards, costs = model.stored_rewards(), model.stored_costs()
-        return cls(model.shape, model.transitions, rewards, costs, model.initial)
+        units, actions = model.units, model.actions
+        return cls(model.shape, model.transitions, rewards, costs, model.initial, units, actions)
 
     @classmethod
     def of_signals(
@@ -56,8 +69,8 @@ class Problem:
                 "[H, S, A] and [M, H, S, A]"
             )
         shape = Shape(*reward.shape)
-        kernel = _stored(transitions, shape, initial)
-        return cls(shape, kernel, reward, costs, _array("initial", initial))
+        kernel = _stored(transitions, shape)
+        return cls(shape, kernel, reward, costs, first_state(initial, shape.num_states))
 
     def checked(self) -> Self:
         """The same problem with arrays of finite 64-bit floats, refused if it is malformed."""
@@ -113,6 +126,49 @@ class Problem:
     def _value(self, policy: FloatArray, signal: FloatArray) -> float:
         return _core.evaluate(policy, signal, self.transitions, self.initial)
 
+    # What is handed out.
+
+    def limits_in(self, limits: FloatArray) -> FloatArray:
+        """Limits ``[M]`` in the caller's units as the problem's own."""
+        return limits if self.units is None else self.units.limits_in(limits, self.shape.horizon)
+
+    def costs_out(self, costs: FloatArray) -> FloatArray:
+        """V(c_m) or limits, ``[..., M]``, in the caller's units."""
+        return costs if self.units is None else self.units.cost_values_out(costs, self.shape.horizon)
+
+    def value_out(self, value: float) -> float:
+        """V(r) in the caller's units."""
+        return value if self.units is None else float(self.units.values_out(value, self.shape.horizon))
+
+    def multipliers_out(self, multipliers: FloatArray) -> FloatArray:
+        """Multipliers ``[M]`` in the caller's units."""
+        return multipliers if self.units is None else self.units.multipliers_out(multipliers)
+
+    def policy_out(self, policy: FloatArray) -> FloatArray:
+        """A policy that uses no action that does not exist."""
+        return fold_policy(policy, self.actions)
+
+    def reevaluation_out(self, found: Reevaluation, limits: FloatArray) -> Reevaluation:
+        """A re-evaluation in the caller's units, in which the limits are ``limits``."""
+        if self.units is None or self.units.is_unit:
+            return found
+        costs = self.costs_out(found.costs)
+        # The map's rounding must not put a cost above a limit that it meets.
+        costs = np.where(found.costs <= found.limits, np.minimum(costs, limits), costs)
+        value, bound = self.value_out(found.value), self.value_out(found.bound)
+        return Reevaluation(costs, limits, found.repair, value, bound)
+
+    def infeasible(self, limits: FloatArray) -> InfeasibleError:
+        """The refusal of limits that no policy meets."""
+        least = self.costs_out(self.least_costs()).tolist()
+        given = self.costs_out(limits).tolist()
+        error = InfeasibleError(
+            f"no policy meets the limits {given}: the least attainable costs, one at a time, are {least}"
+        )
+        error.kind = "Infeasible"
+        error.least_cost = least[0] if len(least) == 1 else None
+        return error
+
     def reevaluated(
         self, policy: FloatArray, multipliers: FloatArray, limits: FloatArray, repair: float
     ) -> Reevaluation:
@@ -123,23 +179,21 @@ class Problem:
         return Reevaluation(costs=costs, limits=limits, repair=repair, value=value, bound=bound)
 
 
-def _stored(transitions: TransitionsLike, shape: Shape, initial: ArrayLike) -> Transitions:
+def _stored(transitions: TransitionsLike, shape: Shape) -> Transitions:
     """The transitions, checked and stored once."""
-    if isinstance(transitions, Transitions):
-        return transitions
-    if not isinstance(transitions, CompressedRows):
-        return Transitions(transitions)
-    # The core checks that the rows are compressed rows, not columns, and their number.
-    _core.occupancy(_first_action(shape), transitions, initial)
-    pairs = shape.num_states * shape.num_actions
-    return Transitions.sparse(
-        transitions.indptr,
-        transitions.indices,
-        transitions.data,
-        num_states=shape.num_states,
-        num_actions=shape.num_actions,
-        horizon=None if transitions.shape[0] == pairs else shape.horizon,
-    )
+    return transitions if isinstance(transitions, Transitions) else Transitions._of(transitions, shape)
+
+
+def first_state(initial: ArrayLike, num_states: int) -> npt.NDArray[Any]:
+    """The distribution of the first state. A state number is turned into one if it is in range; the core
+    refuses others.
+    """
+    given = _array("initial", initial)
+    if given.ndim or given.dtype.kind not in "iu" or not 0 <= int(given) < num_states:
+        return given
+    distribution = np.zeros(num_states)
+    distribution[int(given)] = 1.0
+    return distribution
 
 
 def _first_action(shape: Shape) -> FloatArray:
@@ -190,7 +244,7 @@ def check_one_constraint(num_constraints: int, what: str) -> None:
 
 
 def policy_of_actions(model: CMDP, actions: ActionArray) -> FloatArray:
-    """The deterministic policy ``[H, S, A]`` that takes the actions ``[H, S]``."""
-    policy = np.zeros(model.shape)
-    np.put_along_axis(policy, actions[..., np.newaxis].astype(np.int64), 1.0, axis=-1)
-    return policy
+    """The deterministic policy ``[H, S, A]`` that takes the actions ``[H, S]``, or their stand-ins where
+    they do not exist.
+    """
+    return policy_from_actions(fold_actions(actions, model.actions), model.shape.num_actions)

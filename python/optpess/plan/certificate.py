@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
 from optpess.exceptions import CertificateError, InvalidInputError
 
-__all__ = ["Certificate", "Reevaluation"]
+__all__ = ["Certificate", "Reevaluation", "short"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -123,6 +124,16 @@ class Reevaluation:
     def gap(self) -> float:
         """Bound - value: the policy is at most this far from optimal."""
         return self.bound - self.value
+
+    def __repr__(self) -> str:
+        numbers = f"value={self.value:.6g}, bound={self.bound:.6g}, repair={self.repair:.3g}"
+        return f"Reevaluation(costs={short(self.costs)}, limits={short(self.limits)}, {numbers})"
+
+
+def short(numbers: npt.NDArray[Any]) -> str:
+    """A list of numbers in a line: six digits, and at most six numbers."""
+    shown = [f"{number:.6g}" for number in numbers[:6]]
+    return f"[{', '.join(shown)}{', ...' if len(numbers) > 6 else ''}]"
 
 
 def _only(values: FloatArray, what: str) -> float:

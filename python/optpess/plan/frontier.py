@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from optpess import _core
+from optpess.checks import check_type
 from optpess.model import CMDP
 from optpess.plan._problem import Problem, check_one_constraint, policy_of_actions
 from optpess.plan.result import Endpoint, Frontier
@@ -18,6 +21,7 @@ def solve_unconstrained(model: CMDP) -> Endpoint:
         >>> op.solve_unconstrained(op.zoo.pair()).value
         1.48
     """
+    check_type("model", model, CMDP)
     return _endpoint(model, 0, least_cost=False)
 
 
@@ -31,6 +35,7 @@ def solve_least_cost(model: CMDP, constraint: int = 0) -> Endpoint:
         >>> float(op.solve_least_cost(op.zoo.pair()).costs[0])
         0.135
     """
+    check_type("model", model, CMDP)
     return _endpoint(model, constraint, least_cost=True)
 
 
@@ -46,11 +51,18 @@ def frontier(model: CMDP, *, max_vertices: int = 1_000_000) -> Frontier:
         >>> len(curve), round(curve.value_at(0.6) * 96)
         (5, 79)
     """
+    check_type("model", model, CMDP)
     check_one_constraint(model.num_constraints, "frontier")
-    return Frontier(_core.frontier_vertices(model, max_vertices))
+    vertices = _core.frontier_vertices(model, max_vertices)
+    if not model.units.is_unit:
+        problem = Problem.of(model)
+        values = model.units.values_out(vertices[:, 1:], model.shape.horizon)
+        vertices = np.hstack([problem.costs_out(vertices[:, :1]), values])
+    return Frontier(vertices)
 
 
 def _endpoint(model: CMDP, constraint: int, *, least_cost: bool) -> Endpoint:
     policy = policy_of_actions(model, _core.extreme_actions(model, constraint, least_cost))
-    value, costs = Problem.of(model).evaluated(policy)
-    return Endpoint(policy, value, costs)
+    problem = Problem.of(model)
+    value, costs = problem.evaluated(policy)
+    return Endpoint(policy, problem.value_out(value), problem.costs_out(costs))

@@ -5,17 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 
 import numpy as np
 import numpy.typing as npt
 
 from optpess import _core
-from optpess.arrays import FloatArray
-from optpess.exceptions import InfeasibleError
+from optpess.arrays import BoolArray, FloatArray
+from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.plan._problem import Problem
-from optpess.plan.certificate import Reevaluation
+from optpess.plan.certificate import Reevaluation, short
 
 __all__ = ["Endpoint", "ExtendedPlan", "Frontier", "Plan"]
+
+# A slack this small, relative to the largest cost of a step or the limit, is a rounding error.
+_ROUNDING = 1e-9
+# The most constraints of a plan that a notebook shows.
+_MOST_ROWS = 20
+
+
+def _number(name: str, value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{name} is of type {type(value).__name__}; it must be a number"
+        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +66,39 @@ class Plan:
         """The probability of each (state, action) at each step, ``[H, S, A]``."""
         return _core.occupancy(self.policy, self._problem.transitions, self._problem.initial)
 
+    @property
+    def binding(self) -> BoolArray:
+        """Which limits bind, ``[M]``: the policy costs as much as the limit allows, up to rounding."""
+        problem, certificate = self._problem, self.certificate
+        widths = 1.0 if problem.units is None else problem.units.cost_widths
+        rounding = _ROUNDING * problem.cost_units(problem.limits_in(certificate.limits)) * widths
+        return certificate.slack <= rounding
+
     def __repr__(self) -> str:
-        costs = np.array2string(self.costs, precision=6, separator=", ")
-        return f"Plan(value={self.value:.6g}, costs={costs}, engine={self.engine!r})"
+        numbers = f"costs={short(self.costs)}, limits={short(self.certificate.limits)}"
+        binding = short(np.flatnonzero(self.binding)) if self.binding.any() else "none"
+        return f"Plan(value={self.value:.6g}, {numbers}, binding={binding}, engine={self.engine!r})"
+
+    def _repr_html_(self) -> str:
+        """A table with a row for each limit, for notebooks."""
+        columns = ("constraint", "cost", "limit", "slack", "binds", "multiplier")
+        certificate = self.certificate
+        numbers = (certificate.costs, certificate.limits, certificate.slack, self.multipliers)
+        rows = [
+            (str(m), *(f"{number:.6g}" for number in each), "yes" if binds else "no", f"{price:.6g}")
+            for m, (*each, price, binds) in enumerate(zip(*numbers, self.binding, strict=True))
+        ]
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        shown = rows[:_MOST_ROWS]
+        cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in shown]
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        left = len(rows) - len(shown)
+        rest = f"<p>and {left} more constraints</p>" if left else ""
+        title = f"Plan: value {self.value:.6g}, at most {certificate.gap:.2g} below the optimum, engine"
+        return (
+            f"<p>{escape(title)} {escape(self.engine)}</p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +111,9 @@ class Endpoint:
     """V(r)."""
     costs: FloatArray
     """V(c_m), ``[M]``."""
+
+    def __repr__(self) -> str:
+        return f"Endpoint(value={self.value:.6g}, costs={short(self.costs)})"
 
 
 class Frontier:
@@ -95,6 +143,7 @@ class Frontier:
 
     def value_at(self, limit: float) -> float:
         """The best reward for a limit; InfeasibleError below the least attainable cost."""
+        limit = _number("limit", limit)
         if not limit >= self.costs[0]:
             error = InfeasibleError(
                 f"no policy meets the limit {limit}: the least attainable cost is {self.costs[0]}"
@@ -155,3 +204,9 @@ class ExtendedPlan:
         masses = self.flow.sum(axis=-1, keepdims=True)
         np.divide(self.flow, masses, out=kernel[:-1], where=masses > 0.0)
         return kernel
+
+    def __repr__(self) -> str:
+        return (
+            f"ExtendedPlan(value={self.value:.6g}, cost={self.cost:.6g}, "
+            f"multiplier={self.multiplier:.6g}, bound={self.bound:.6g}, engine={self.engine!r})"
+        )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, TransitionsLike
-from optpess.exceptions import CertificateError, InfeasibleError, InvalidInputError
+from optpess.checks import check_type, unknown_name
+from optpess.exceptions import CertificateError, InfeasibleError
 from optpess.model import CMDP
 from optpess.plan._columns import solve_by_columns
 from optpess.plan._linear_program import OccupancyLP
@@ -16,9 +18,10 @@ from optpess.plan._problem import Problem, check_one_constraint, limits_of, poli
 from optpess.plan.certificate import Reevaluation
 from optpess.plan.result import Plan
 
-__all__ = ["solve", "solve_signals"]
+__all__ = ["solve", "solve_signals", "unit_optimum"]
 
 Engine: TypeAlias = Literal["parametric", "highs", "columns"]
+_ENGINES: tuple[Engine, ...] = ("parametric", "highs", "columns")
 
 # With several constraints and more state-action-steps than this, the default is column generation.
 _COLUMNS_ABOVE = 1_000
@@ -45,8 +48,10 @@ def solve(
             any number of constraints) or ``"columns"`` (column generation, for several constraints on
             large models). The default is the first for one constraint, else the second or, above
             1,000 state-action-steps, the third.
-        cost_limit: limits to use in place of the model's own; any finite numbers.
+        cost_limit: limits to use in place of the model's own, in its units; any finite numbers.
         time_limit: seconds a linear program may take.
+
+    Everything returned is in the model's units, and no policy uses an action that does not exist.
 
     Raises
     ------
@@ -58,12 +63,49 @@ def solve(
         >>> round(plan.value * 96), round(plan.multipliers[0] * 6)
         (79, 7)
     """
-    limits = model.cost_limits if cost_limit is None else limits_of(cost_limit, model.num_constraints)
-    if engine is None:
-        engine = _default_engine(model)
+    check_type("model", model, CMDP)
+    engine = _default_engine(model) if engine is None else _checked_engine(engine, _ENGINES)
+    problem = Problem.of(model)
+    if cost_limit is None:
+        limits, unit_limits = model.cost_limits, model.unit_cost_limits
+    else:
+        limits = limits_of(cost_limit, model.num_constraints)
+        unit_limits = problem.limits_in(limits)
+    return _handed_out(_unit_plan(model, problem, unit_limits, engine, time_limit), limits)
+
+
+def unit_optimum(model: CMDP) -> float:
+    """The optimum of a model's arrays as stored, in the unit interval, whatever its units."""
+    check_type("model", model, CMDP)
+    problem, engine = Problem.of(model), _default_engine(model)
+    return _unit_plan(model, problem, model.unit_cost_limits, engine, None).value
+
+
+def _unit_plan(
+    model: CMDP, problem: Problem, limits: FloatArray, engine: Engine, time_limit: float | None
+) -> Plan:
     if engine == "columns":
-        return _solve_columns(model, limits)
-    return _solve_problem(Problem.of(model), limits, engine, time_limit)
+        return _solve_columns(model, problem, limits)
+    return _solve_problem(problem, limits, engine, time_limit)
+
+
+def _handed_out(plan: Plan, limits: FloatArray) -> Plan:
+    """A plan in the units of its model, without actions that do not exist."""
+    problem = plan._problem
+    return replace(
+        plan,
+        policy=problem.policy_out(plan.policy),
+        multipliers=problem.multipliers_out(plan.multipliers),
+        certificate=problem.reevaluation_out(plan.certificate, limits),
+        ends=tuple((weight, problem.policy_out(end)) for weight, end in plan.ends),
+    )
+
+
+def _checked_engine(engine: object, allowed: tuple[Engine, ...]) -> Engine:
+    for name in allowed:
+        if engine == name:
+            return name
+    raise unknown_name("engine", engine, allowed)
 
 
 def solve_signals(
@@ -103,6 +145,7 @@ def solve_signals(
     num_constraints = len(problem.costs)
     if engine is None:
         engine = "parametric" if num_constraints == 1 else "highs"
+    engine = _checked_engine(engine, ("parametric", "highs"))
     return _solve_problem(problem, limits_of(cost_limit, num_constraints), engine, time_limit)
 
 
@@ -112,24 +155,23 @@ def _default_engine(model: CMDP) -> Engine:
     return "highs" if np.prod(model.shape) <= _COLUMNS_ABOVE else "columns"
 
 
-def _solve_problem(problem: Problem, limits: FloatArray, engine: str, time_limit: float | None) -> Plan:
+def _solve_problem(
+    problem: Problem, limits: FloatArray, engine: Engine, time_limit: float | None
+) -> Plan:
     if engine == "parametric":
         return _solve_parametric(problem, limits)
-    if engine == "highs":
-        return _solve_highs(problem, limits, time_limit)
-    raise InvalidInputError(f"engine is {engine!r}; allowed are 'parametric', 'highs' and 'columns'")
+    return _solve_highs(problem, limits, time_limit)
 
 
 def _solve_parametric(problem: Problem, limits: FloatArray) -> Plan:
     check_one_constraint(len(problem.costs), "the parametric engine")
-    answer = _core.solve_parametric(
-        problem.shape,
-        problem.reward,
-        problem.costs[0],
-        problem.transitions,
-        problem.initial,
-        float(limits[0]),
-    )
+    signals = (problem.reward, problem.costs[0], problem.transitions, problem.initial)
+    try:
+        answer = _core.solve_parametric(problem.shape, *signals, float(limits[0]))
+    except InfeasibleError:
+        if problem.units is None or problem.units.is_unit:
+            raise
+        raise problem.infeasible(limits) from None  # in the units of the model
     certificate = Reevaluation(
         costs=np.array([answer["cost"]]),
         limits=limits,
@@ -180,10 +222,11 @@ def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None)
         aimed_at = aimed_at - 1.5 * np.maximum(-certificate.slack, 0.0)
         program.forget()
     if plan is None:
-        raise _infeasible(problem, limits)
+        raise problem.infeasible(limits)
     magnitudes = np.maximum(problem.cost_magnitudes(plan.policy), np.abs(limits))
     if (-plan.certificate.slack > _COST_TOLERANCE * magnitudes).any():
-        message = f"the linear program's policy costs {plan.costs} against the limits {limits}"
+        costs, given = problem.costs_out(plan.costs), problem.costs_out(limits)
+        message = f"the linear program's policy costs {costs} against the limits {given}"
         if (problem.cost_units(limits) > magnitudes / _COST_TOLERANCE).any():
             message += (
                 "; the costs of single steps reach so far above the limits that the solver cannot tell"
@@ -193,18 +236,18 @@ def _solve_highs(problem: Problem, limits: FloatArray, time_limit: float | None)
     return plan  # the least attainable cost equals the limit up to rounding
 
 
-def _solve_columns(model: CMDP, limits: FloatArray) -> Plan:
+def _solve_columns(model: CMDP, problem: Problem, limits: FloatArray) -> Plan:
     solution = solve_by_columns(model, limits)
-    problem = Problem.of(model)
     if solution is None:
-        raise _infeasible(problem, limits)
+        raise problem.infeasible(limits)
     ends = [policy_of_actions(model, actions) for actions in solution.actions]
     policy = ends[0]
     if len(ends) > 1:
         policy = _core.mix_policies(ends, solution.weights, model.transitions, model.initial)
     certificate = problem.reevaluated(policy, solution.multipliers, limits, 0.0)
     if (certificate.slack < -_COST_TOLERANCE).any():
-        raise CertificateError(f"the mixture costs {certificate.costs} against the limits {limits}")
+        costs, given = problem.costs_out(certificate.costs), problem.costs_out(limits)
+        raise CertificateError(f"the mixture costs {costs} against the limits {given}")
     return Plan(
         _problem=problem,
         policy=policy,
@@ -223,15 +266,4 @@ def _check_each_limit(problem: Problem, limits: FloatArray) -> None:
             problem.shape, cost, problem.transitions, problem.initial, limit
         )
         if least > limit + rounding:
-            raise _infeasible(problem, limits)
-
-
-def _infeasible(problem: Problem, limits: FloatArray) -> InfeasibleError:
-    least = problem.least_costs().tolist()
-    error = InfeasibleError(
-        f"no policy meets the limits {limits.tolist()}: the least attainable costs, one at a time, "
-        f"are {least}"
-    )
-    error.kind = "Infeasible"
-    error.least_cost = least[0] if len(least) == 1 else None
-    return error
+            raise problem.infeasible(limits)

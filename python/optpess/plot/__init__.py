@@ -1,4 +1,4 @@
-"""Figures of runs. Needs matplotlib (``pip install optpess[plot]``)."""
+"""Figures of runs. Needs matplotlib, which the extra ``plot`` installs."""
 
 from optpess.plot.panels import plot_run, plot_runs
 

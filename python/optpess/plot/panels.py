@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from optpess.checks import optional_module
 from optpess.plot.style import LEGEND_INSIDE, PANELS, line_styles
 from optpess.run.record import Run
 
@@ -25,15 +26,13 @@ def plot_run(run: Run) -> Figure:
 
 def plot_runs(runs: Mapping[str, Run]) -> Figure:
     """Draws several runs into the same panels; the keys are their names in the legend."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("plots need matplotlib: pip install optpess[plot]") from error
+    module = optional_module("matplotlib.figure", "plot", "a figure")
     panels = [panel for panel in PANELS if panel[0] != "multiplier" or _any_multiplier(runs)]
     rows = 2 if len(panels) == 4 else 1
     columns = len(panels) // rows
     beside = len(runs) > LEGEND_INSIDE
-    figure = Figure(figsize=(5.4 * columns + 2.2 * beside, 3.9 * rows), layout="constrained")
+    size = (5.4 * columns + 2.2 * beside, 3.9 * rows)
+    figure: Figure = module.Figure(figsize=size, layout="constrained")
     axes: Any = figure.subplots(rows, columns, squeeze=False).ravel()
     for axis, (name, title) in zip(axes, panels, strict=True):
         _draw(axis, runs, name)

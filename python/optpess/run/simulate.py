@@ -19,7 +19,7 @@ from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP
 from optpess.learn.terms import Sharp
 from optpess.model import CMDP
-from optpess.plan.solve import solve
+from optpess.plan.solve import unit_optimum
 from optpess.run.record import Finding, Run, Trace
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def simulate(
         )
     void_because = _broken_claim(model, learner)
     _warn_if_gate_stays_shut(model, learner, count)
-    optimum = solve(model).value
+    optimum = unit_optimum(model)
     bar = _ProgressBar(count * len(numbers)) if progress and sys.stderr.isatty() else None
     try:
         outcomes = _core.simulate_learner(

@@ -94,8 +94,12 @@ impl Interval {
     }
 }
 
+/// What is asked of a number: "be 1" if one number is allowed, else "lie in [0, 1]".
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.low == self.high {
+            return write!(f, "be {}", self.low);
+        }
         let left = if self.low_closed { '[' } else { '(' };
         let right = if self.high_closed { ']' } else { ')' };
         let high: &dyn fmt::Display = if self.high >= f64::MAX {
@@ -103,7 +107,7 @@ impl fmt::Display for Interval {
         } else {
             &self.high
         };
-        write!(f, "{left}{}, {high}{right}", self.low)
+        write!(f, "lie in {left}{}, {high}{right}", self.low)
     }
 }
 
@@ -175,7 +179,7 @@ pub enum Error {
         found: f64,
     },
     /// A number outside its allowed range.
-    #[error("{place} is {found}; it must lie in {allowed}")]
+    #[error("{place} is {found}; it must {allowed}")]
     OutOfRange {
         /// Where.
         place: ArrayIndex,

@@ -9,11 +9,11 @@ use numpy::{
 };
 use optpess_core::error::{ArrayIndex, Error, Interval, Result};
 use optpess_core::shape::{MAX_TRIPLES, Shape};
-use pyo3::exceptions::PyMemoryError;
+use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use crate::error::to_python;
+use crate::error::{to_python, with_hint};
 
 const FLOATS: &str = "float64, float32, float16, integers and booleans";
 const INTEGERS: &str = "integers";
@@ -41,6 +41,11 @@ impl<'py> Input<'py> {
         Ok(Self { name, array, shape })
     }
 
+    /// The array itself.
+    pub fn into_array(self) -> Bound<'py, PyUntypedArray> {
+        self.array
+    }
+
     /// The array's shape.
     pub fn shape(&self) -> &[usize] {
         &self.shape
@@ -62,6 +67,38 @@ impl<'py> Input<'py> {
             expected: axes,
             found: self.shape.clone(),
         })
+    }
+
+    /// [`Self::wrong_rank`] with a hint at what the caller may have meant.
+    pub fn wrong_rank_hint(&self, axes: &'static str, hint: &str) -> PyErr {
+        let error = Error::WrongRank {
+            array: self.name,
+            expected: axes,
+            found: self.shape.clone(),
+        };
+        with_hint(&error, hint)
+    }
+
+    /// Refuses an array without the axes `[H, S, A]`. Whole numbers `[H, S]` or `[S]` are likely to be actions.
+    pub fn as_policy(self) -> PyResult<Self> {
+        let whole = b"iu".contains(&self.array.dtype().kind());
+        match self.shape.len() {
+            3 => Ok(self),
+            1 | 2 if whole => Err(self.wrong_rank_hint(
+                "[H, S, A]",
+                "if it holds the numbers of actions, op.policy_from_actions makes it a policy",
+            )),
+            _ => Err(self.wrong_rank("[H, S, A]")),
+        }
+    }
+
+    /// The one whole number that the array holds, if it has no axes.
+    pub fn whole_number(&self) -> PyResult<Option<i64>> {
+        let whole = b"iu".contains(&self.array.dtype().kind());
+        if !whole || !self.shape.is_empty() {
+            return Ok(None);
+        }
+        Ok(self.integers()?.first().copied())
     }
 
     /// Refuses any other shape.
@@ -254,15 +291,21 @@ fn as_array<'py>(
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
     let numpy = object.py().import(intern!(object.py(), "numpy"))?;
     let made = numpy.call_method1(intern!(object.py(), "asarray"), (object,));
+    let ragged = matches!(&made, Err(error) if error.is_instance_of::<PyValueError>(object.py()));
     let array = made
         .ok()
         .and_then(|made| made.cast_into::<PyUntypedArray>().ok());
     array.ok_or_else(|| {
-        to_python(&Error::UnsupportedType {
+        let error = Error::UnsupportedType {
             array: name,
             found: type_name(object),
             allowed: FLOATS,
-        })
+        };
+        if ragged {
+            with_hint(&error, "its parts have different shapes")
+        } else {
+            to_python(&error)
+        }
     })
 }
 
@@ -271,11 +314,19 @@ fn unsupported(
     object: &Bound<'_, PyAny>,
     array: &Bound<'_, PyUntypedArray>,
 ) -> PyErr {
-    to_python(&Error::UnsupportedType {
+    let error = Error::UnsupportedType {
         array: name,
         found: format!("{} ({})", array.dtype(), type_name(object)),
         allowed: FLOATS,
-    })
+    };
+    if array.dtype().kind() == b'O' && !array.shape().is_empty() {
+        with_hint(
+            &error,
+            "if the objects are numbers, np.asarray(..., dtype=float) converts them",
+        )
+    } else {
+        to_python(&error)
+    }
 }
 
 /// The name of an object's class, for messages.

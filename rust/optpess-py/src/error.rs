@@ -18,7 +18,15 @@ mod exceptions {
 /// The Python exception for a cause, with the cause's name as its attribute `kind`. Exhaustive on
 /// purpose: a new cause does not compile until its exception has been chosen here.
 pub fn to_python(error: &Error) -> PyErr {
-    let message = error.to_string();
+    with_message(error, error.to_string())
+}
+
+/// [`to_python`] with a hint at what the caller may have meant.
+pub fn with_hint(error: &Error, hint: &str) -> PyErr {
+    with_message(error, format!("{error}; {hint}"))
+}
+
+fn with_message(error: &Error, message: String) -> PyErr {
     let raised = match error {
         Error::WrongRank { .. }
         | Error::ShapeMismatch { .. }

@@ -18,7 +18,7 @@ type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
 /// A policy `[H, S, A]`; its shape is the shape of the problem.
 pub fn policy_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<MarkovPolicy> {
-    let input = Input::new(name, object)?;
+    let input = Input::new(name, object)?.as_policy()?;
     let shape = shape_of(&input)?;
     to_py(MarkovPolicy::new(name, shape, input.floats()?))
 }
@@ -40,9 +40,13 @@ pub fn signal_in(name: &'static str, object: &Bound<'_, PyAny>, shape: Shape) ->
     }
 }
 
-/// A distribution of the first state, `[S]`.
+/// A distribution of the first state, `[S]`, or the number of that state.
 pub fn initial_in(object: &Bound<'_, PyAny>, num_states: usize) -> PyResult<InitialDistribution> {
-    let input = Input::new("initial", object)?.with_shape(&[num_states], "[S]")?;
+    let input = Input::new("initial", object)?;
+    if let Some(state) = input.whole_number()? {
+        return to_py(InitialDistribution::at(num_states, state));
+    }
+    let input = input.with_shape(&[num_states], "[S], or be the number of a state")?;
     to_py(InitialDistribution::new(num_states, input.floats()?))
 }
 
@@ -51,9 +55,11 @@ pub fn initial_in(object: &Bound<'_, PyAny>, num_states: usize) -> PyResult<Init
 /// Args:
 ///     policy: ``[H, S, A]``, each row a distribution over actions.
 ///     signal: ``[H, S, A]``, or ``[S, A]`` if the same at every step; any finite numbers.
-///     transitions: ``[H, S, A, S]`` or ``[S, A, S]``, sparse, or an :class:`Transitions`; rows may
-///         sum to less than one. The slice of the last step is ignored.
-///     initial: ``[S]``, the distribution of the first state.
+///     transitions: ``[H, S, A, S]`` or ``[S, A, S]``; a list of A matrices ``[S, S]``; a sparse matrix
+///         with the rows (h, s, a) or (s, a); or a :class:`Transitions`. Rows may sum to less than one.
+///         The slice of the last step is ignored.
+///     initial: ``[S]``, the distribution of the first state; or its number, if every episode starts
+///         there.
 ///
 /// Example:
 ///     >>> import numpy as np, optpess as op
@@ -145,8 +151,9 @@ pub fn policy_from_occupancy<'py>(
 ) -> PyResult<FloatArray<'py>> {
     let input = Input::new("occupancy", occupancy)?;
     let shape = shape_of(&input)?;
-    let otherwise =
-        Input::new("completion", completion)?.with_shape(&shape.sizes(), "[H, S, A]")?;
+    let otherwise = Input::new("completion", completion)?
+        .as_policy()?
+        .with_shape(&shape.sizes(), "[H, S, A]")?;
     let (masses, otherwise) = (input.floats()?, otherwise.floats()?);
     let policy = call::run(py, || {
         let completion = MarkovPolicy::new("completion", shape, otherwise)?;
@@ -181,7 +188,7 @@ pub fn mix_policies<'py>(
 ) -> PyResult<FloatArray<'py>> {
     let mut given: Vec<MarkovPolicy> = Vec::new();
     for (index, policy) in policies.try_iter()?.enumerate() {
-        let input = Input::new("policies", &policy?)?;
+        let input = Input::new("policies", &policy?)?.as_policy()?;
         let shape = shape_of(&input)?;
         let expected = given.first().map_or(shape, MarkovPolicy::shape);
         let input = input.with_shape(&expected.sizes(), "[H, S, A]")?;

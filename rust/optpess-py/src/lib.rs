@@ -40,5 +40,5 @@ mod _core {
     #[pymodule_export]
     use crate::run::{recorded_episodes, sample, simulate_learner, tightening_horizon};
     #[pymodule_export]
-    use crate::transitions::Transitions;
+    use crate::transitions::{Transitions, plain_transitions};
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use numpy::PyArrayDyn;
-use optpess_core::error::Result;
+use optpess_core::error::{Error, Result};
 use optpess_core::model::{ConstrainedMdp, ObservationNoise, TransitionKernel, UnitSignal};
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
@@ -11,9 +11,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::call;
-use crate::convert::{Input, array_out, count_in, shape_of, to_py};
+use crate::convert::{Input, array_out, count_in, to_py};
+use crate::error::with_hint;
 use crate::evaluate::initial_in;
-use crate::transitions::{Transitions, kernel_of_shape};
+use crate::transitions::{Sizes, Transitions, kernel_of_shape, plain_transitions, sizes_of};
 
 /// A validated constrained MDP. `optpess.CMDP` is derived from it.
 #[pyclass(frozen, subclass, module = "optpess._core")]
@@ -40,15 +41,17 @@ impl Model {
         noise: (String, f64),
         horizon: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
-        let rewards = Input::new("rewards", rewards)?;
-        let (shape, layout) = match horizon {
-            None => (shape_of(&rewards)?, Layout::PerStep),
-            Some(horizon) => {
-                let horizon = count_in("horizon", horizon)?;
-                (stationary_shape(&rewards, horizon)?, Layout::Stationary)
-            }
-        };
-        let costs = layout.constraints(Input::new("costs", costs)?, shape)?;
+        let horizon = horizon
+            .map(|given| count_in("horizon", given))
+            .transpose()?;
+        let layout = horizon.map_or(Layout::PerStep, |_| Layout::Stationary);
+        let transitions = &plain_transitions(transitions)?;
+        let rewards = layout.rewards(Input::new("rewards", rewards)?)?;
+        let costs = Input::new("costs", costs)?;
+        let sizes = sizes_of(transitions, rewards.shape().last().copied().unwrap_or(0))?;
+        let shape = to_py(layout.shape(horizon, &sizes, &rewards, &costs))?;
+        let rewards = rewards.with_shape(&layout.sizes(shape), layout.axes())?;
+        let costs = layout.constraints(costs, shape)?;
         let limits = limits_in(Input::new("cost_limit", cost_limit)?, costs.len())?;
         let initial = initial_in(initial, shape.num_states())?;
         let kernel = kernel_of_shape(transitions, shape)?;
@@ -143,11 +146,64 @@ impl Layout {
         )
     }
 
+    /// The sizes of the problem: those of the transitions, so that rewards of another shape are refused as such. If
+    /// the costs have the other shape too, the transitions are what is to be refused.
+    fn shape(
+        self,
+        horizon: Option<usize>,
+        sizes: &Sizes,
+        rewards: &Input<'_>,
+        costs: &Input<'_>,
+    ) -> Result<Shape> {
+        let found = rewards.shape();
+        let steps = horizon.or(sizes.horizon).unwrap_or(found[0]);
+        let (states, actions) = (sizes.num_states, sizes.num_actions);
+        let shape = Shape::new(steps, states, actions)?;
+        if found != self.sizes(shape) && costs.shape().ends_with(found) {
+            let [states, actions] = [found[found.len() - 2], found[found.len() - 1]];
+            return Shape::new(horizon.unwrap_or(found[0]), states, actions);
+        }
+        Ok(shape)
+    }
+
+    /// The sizes of a signal.
+    fn sizes(self, shape: Shape) -> Vec<usize> {
+        match self {
+            Self::PerStep => shape.sizes().to_vec(),
+            Self::Stationary => shape.sizes()[1..].to_vec(),
+        }
+    }
+
+    /// The axes of a signal.
+    fn axes(self) -> &'static str {
+        match self {
+            Self::PerStep => "[H, S, A]",
+            Self::Stationary => "[S, A]",
+        }
+    }
+
+    /// Rewards with the right number of axes, none of them empty.
+    fn rewards(self, rewards: Input<'_>) -> PyResult<Input<'_>> {
+        let hint = match (self, rewards.shape().len()) {
+            (Self::PerStep, 3) | (Self::Stationary, 2) => {
+                rewards.check_no_empty_axis()?;
+                return Ok(rewards);
+            }
+            (Self::PerStep, 2) => {
+                "a model that is the same at every step is made by CMDP.stationary(..., horizon=H)"
+            }
+            (Self::Stationary, 3) => "a model that changes with the step is made by CMDP(...)",
+            _ => return Err(rewards.wrong_rank(self.axes())),
+        };
+        Err(rewards.wrong_rank_hint(self.axes(), hint))
+    }
+
     /// The costs of each constraint with its index; without a constraint axis there is one.
     fn constraints(self, costs: Input<'_>, shape: Shape) -> PyResult<Vec<(Vec<usize>, Vec<f64>)>> {
-        let (signal, axes) = match self {
-            Self::PerStep => (shape.sizes().to_vec(), "[M, H, S, A] or [H, S, A]"),
-            Self::Stationary => (shape.sizes()[1..].to_vec(), "[M, S, A] or [S, A]"),
+        let signal = self.sizes(shape);
+        let axes = match self {
+            Self::PerStep => "[M, H, S, A] or [H, S, A]",
+            Self::Stationary => "[M, S, A] or [S, A]",
         };
         if costs.shape().len() == signal.len() {
             return Ok(vec![(vec![], costs.with_shape(&signal, axes)?.floats()?)]);
@@ -164,20 +220,21 @@ impl Layout {
     }
 }
 
-fn stationary_shape(rewards: &Input<'_>, horizon: usize) -> PyResult<Shape> {
-    let [states, actions] = *rewards.shape() else {
-        return Err(rewards.wrong_rank("[S, A]"));
-    };
-    rewards.check_no_empty_axis()?;
-    to_py(Shape::new(horizon, states, actions))
-}
-
 /// One limit a constraint; a scalar where there is one constraint.
 fn limits_in(input: Input<'_>, num_constraints: usize) -> PyResult<Vec<f64>> {
     if input.shape().is_empty() && num_constraints == 1 {
         return input.floats();
     }
-    input.with_shape(&[num_constraints], "[M]")?.floats()
+    if input.shape() != [num_constraints] {
+        let error = Error::ShapeMismatch {
+            array: "cost_limit",
+            axes: "[M]",
+            expected: vec![num_constraints],
+            found: input.shape().to_vec(),
+        };
+        return Err(with_hint(&error, "each constraint has one limit"));
+    }
+    input.floats()
 }
 
 fn signals_out<'py>(

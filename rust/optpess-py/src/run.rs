@@ -214,7 +214,9 @@ pub fn sample<'py>(
 ) -> PyResult<Episodes<'py>> {
     let model = &*model.get().model;
     let (shape, constraints) = (model.shape(), model.costs().len());
-    let input = Input::new("policy", policy)?.with_shape(&shape.sizes(), "[H, S, A]")?;
+    let input = Input::new("policy", policy)?
+        .as_policy()?
+        .with_shape(&shape.sizes(), "[H, S, A]")?;
     let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
     let num_episodes = count_in("num_episodes", num_episodes)?;
     let horizon = shape.horizon();

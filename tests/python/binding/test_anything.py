@@ -41,6 +41,9 @@ WHOLE = [
     op.Transitions(healthy.TRANSITIONS),
     healthy.sparse(),
     sparse.csr_matrix(healthy.TRANSITIONS.reshape(-1, 2)),
+    sparse.coo_array(healthy.TRANSITIONS.reshape(-1, 2)),
+    [sparse.csc_array(healthy.TRANSITIONS[0, :, a]) for a in range(2)],
+    [healthy.TRANSITIONS[0, :, a] for a in range(2)],
     healthy.model(),
 ]
 anything = st.one_of(
@@ -74,6 +77,7 @@ FUNCTIONS = {
     "evaluate": (op.evaluate, 4, []),
     "state_values": (op.state_values, 3, []),
     "occupancy": (op.occupancy, 3, []),
+    "policy_from_actions": (op.policy_from_actions, 2, ["horizon"]),
     "policy_from_occupancy": (op.policy_from_occupancy, 2, []),
     "mix_policies": (op.mix_policies, 4, []),
     "value_difference": (op.value_difference, 6, ["expectation"]),
@@ -88,8 +92,8 @@ FUNCTIONS = {
     "frontier": (partial(op.frontier, MODEL), 0, ["max_vertices"]),
     "Transitions": (op.Transitions, 1, []),
     "Transitions.sparse": (op.Transitions.sparse, 3, ["num_states", "num_actions", "horizon"]),
-    "CMDP": (op.CMDP, 5, ["noise"]),
-    "CMDP.stationary": (op.CMDP.stationary, 5, ["horizon", "noise"]),
+    "CMDP": (op.CMDP, 5, ["noise", "reward_range", "cost_range", "actions"]),
+    "CMDP.stationary": (op.CMDP.stationary, 5, ["horizon", "reward_range", "cost_range", "actions"]),
     "simulate": (partial(op.simulate, MODEL, LEARNER), 0, ["seed", "threads", "episodes"]),
     "compare": (partial(op.compare, MODEL, {"one": LEARNER}), 0, ["replicates", "seed"]),
     "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),

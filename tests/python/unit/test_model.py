@@ -97,7 +97,7 @@ def test_several_constraints_keep_their_order():
 
 
 def test_something_that_is_no_noise_is_refused():
-    with healthy.refused(None, "noise is None", "bernoulli"):
+    with healthy.refused(None, "noise is None", "op.Bernoulli()"):
         model(noise=None)
 
 

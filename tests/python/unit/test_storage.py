@@ -126,12 +126,12 @@ def test_a_member_that_is_no_array_is_refused(path, content):
 
 
 def test_another_format_is_refused(path):
-    with refused(None, "'optpess.CMDP/2'", "'optpess.CMDP/1'"):
-        op.CMDP.load(rewritten(path, format=np.array("optpess.CMDP/2")))
+    with refused(None, "'optpess.CMDP/3'", "'optpess.CMDP/2'"):
+        op.CMDP.load(rewritten(path, format=np.array("optpess.CMDP/3")))
 
 
 def test_a_file_without_a_format_is_refused(path):
-    with refused(None, "missing", "'optpess.CMDP/1'"):
+    with refused(None, "missing", "'optpess.CMDP/2'"):
         op.CMDP.load(rewritten(path, format=None))
 
 

@@ -52,6 +52,19 @@ impl InitialDistribution {
         Ok(Self(data))
     }
 
+    /// The distribution of an episode that starts in one state.
+    pub fn at(num_states: usize, state: i64) -> Result<Self> {
+        let inside = usize::try_from(state).ok().filter(|&s| s < num_states);
+        let state = inside.ok_or(Error::OutOfRange {
+            place: ArrayIndex::scalar("initial"),
+            found: state as f64,
+            allowed: Interval::closed(0.0, num_states as f64 - 1.0),
+        })?;
+        let mut data = zeros("initial", num_states)?;
+        data[state] = 1.0;
+        Ok(Self(data))
+    }
+
     /// mu(s), one probability a state.
     #[must_use]
     pub fn data(&self) -> &[f64] {
