@@ -1,10 +1,14 @@
 """Environments: Gymnasium's and your own, as learners and models see them.
 
-:func:`sizes` gives the shape of a learner for an environment. Gymnasium itself is not needed.
+:func:`sizes` gives the shape of a learner for an environment. :func:`from_gymnasium` reads the tables of
+an environment into a model, and :func:`as_gymnasium` samples a model as an environment. Only the last
+one needs Gymnasium.
 """
 
 from __future__ import annotations
 
 from optpess.environments.protocol import sizes
+from optpess.environments.sampler import as_gymnasium
+from optpess.environments.tables import from_gymnasium
 
-__all__ = ["sizes"]
+__all__ = ["as_gymnasium", "from_gymnasium", "sizes"]
