@@ -33,6 +33,7 @@ __all__ = [
     "sizes",
     "state_in",
     "state_of_reset",
+    "whole_number",
 ]
 
 # From what ``step`` returned to (state, reward, cost, terminated, truncated). The state is numbered from
@@ -108,7 +109,7 @@ def sizes(env: object, horizon: int) -> Shape:
         Shape(horizon=20, num_states=6, num_actions=2)
     """
     facts = describe(env)
-    return Shape(_whole("horizon", horizon), facts.num_states + 1, facts.num_actions)
+    return Shape(whole_number("horizon", horizon), facts.num_states + 1, facts.num_actions)
 
 
 def reader_of(answer: Any, facts: EnvironmentFacts, num_constraints: int = 1) -> Reader:
@@ -337,7 +338,7 @@ def _size(env: object, what: str) -> tuple[int, int]:
     if space is None:
         for each in (env, _core_of(env)):
             if (count := getattr(each, count_name, None)) is not None:
-                return _whole(f"env.{count_name}", count), 0
+                return whole_number(f"env.{count_name}", count), 0
         raise InvalidInputError(
             f"env, of type {type(env).__name__}, has neither {space_name} (a Discrete space of "
             f"Gymnasium) nor {count_name} (an integer)"
@@ -349,7 +350,7 @@ def _size(env: object, what: str) -> tuple[int, int]:
             f"env.{space_name} is a {type(space).__name__}; it must be a Discrete space: number the "
             f"{what} in a wrapper ({wrapper}), continuous ones in bins"
         )
-    return _whole(f"env.{space_name}.n", space.n), index(getattr(space, "start", 0))
+    return whole_number(f"env.{space_name}.n", space.n), index(getattr(space, "start", 0))
 
 
 def _cost_limit(env: object) -> float | tuple[float, ...] | None:
@@ -382,7 +383,7 @@ def _takes_seed(reset: Callable[..., Any]) -> bool:
     )
 
 
-def _whole(name: str, value: Any) -> int:
+def whole_number(name: str, value: Any) -> int:
     """A number of things, at least 1."""
     try:
         number = index(value)

@@ -35,7 +35,7 @@ class _Outcome(NamedTuple):
 
 
 # The outcomes of each (state, action), numbered from 0.
-_Tables: TypeAlias = dict[tuple[int, int], list[_Outcome]]
+_Tables: TypeAlias = Mapping[tuple[int, int], list[_Outcome]]
 
 
 def from_gymnasium(
@@ -165,7 +165,7 @@ def _first_states(core: object, initial: ArrayLike | None, facts: EnvironmentFac
 
 def _read(tables: Any, facts: EnvironmentFacts) -> _Tables:
     """The tables of all states and actions, checked; actions without outcomes are left out."""
-    read: _Tables = {}
+    read: dict[tuple[int, int], list[_Outcome]] = {}
     for state in range(facts.num_states):
         for action in range(facts.num_actions):
             own = state + facts.first_state_number, action + facts.first_action_number
