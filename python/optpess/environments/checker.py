@@ -145,6 +145,7 @@ class _Seen:
     high: float = -math.inf
 
     def add(self, number: float) -> None:
+        number += 0.0  # -0 becomes 0
         self.low, self.high = min(self.low, number), max(self.high, number)
 
 
