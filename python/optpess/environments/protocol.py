@@ -33,16 +33,20 @@ __all__ = [
     "sizes",
     "state_in",
     "state_of_reset",
+    "whole_number",
 ]
 
 # From what ``step`` returned to (state, reward, cost, terminated, truncated). The state is numbered from
-# 0; the cost is a number if there is one constraint, else a sequence of them.
+# 0; that of a terminated episode is the absorbing end, whatever was returned. The cost is a number if
+# there is one constraint, else a sequence of them.
 Reader: TypeAlias = Callable[[Any], tuple[int, float, Any, bool, bool]]
 
 _FORMS = (
     "(state, reward, terminated, truncated, info) with info['cost'], "
     "(state, reward, cost, terminated, truncated, info), or (next_state, reward, cost, done)"
 )
+# Where an answer of each form says that the episode is terminated.
+_ENDED = {"gymnasium": 2, "safety": 3, "plain": 3}
 _SPACES = {"states": ("observation_space", "num_states"), "actions": ("action_space", "num_actions")}
 
 
@@ -105,7 +109,7 @@ def sizes(env: object, horizon: int) -> Shape:
         Shape(horizon=20, num_states=6, num_actions=2)
     """
     facts = describe(env)
-    return Shape(_whole("horizon", horizon), facts.num_states + 1, facts.num_actions)
+    return Shape(whole_number("horizon", horizon), facts.num_states + 1, facts.num_actions)
 
 
 def reader_of(answer: Any, facts: EnvironmentFacts, num_constraints: int = 1) -> Reader:
@@ -120,8 +124,9 @@ def reader_of(answer: Any, facts: EnvironmentFacts, num_constraints: int = 1) ->
     _check_number("reward", answer[1])
     several = not _is_number(raw)
     _check_cost(raw, num_constraints)
-    state_in(answer[0], facts, "env.step")
     read = _readers(facts)[form](key)
+    if not answer[_ENDED[form]]:
+        state_in(answer[0], facts, "env.step")
     if not several or num_constraints > 1:
         return read
 
@@ -210,6 +215,7 @@ def _cost_key(info: Mapping[str, Any], num_constraints: int) -> str:
 
 def _readers(facts: EnvironmentFacts) -> dict[str, Callable[[str], Reader]]:
     """For each form, what makes its reader from the key of the cost."""
+    absorbing = facts.num_states
     first = facts.first_state_number
     end = first + facts.num_states
 
@@ -218,11 +224,13 @@ def _readers(facts: EnvironmentFacts) -> dict[str, Callable[[str], Reader]]:
             try:
                 state, reward, terminated, truncated, info = answer
                 cost = info[key]
+                if terminated:
+                    return absorbing, reward, cost, terminated, truncated
+                if first <= state < end:
+                    return (state - first if first else state), reward, cost, terminated, truncated
             except (TypeError, ValueError, LookupError):
-                raise _changed(answer) from None
-            if not first <= state < end:
-                raise _outside(state, facts, "env.step")
-            return (state - first if first else state), reward, cost, terminated, truncated
+                raise _changed(answer, facts) from None
+            raise _outside(state, facts, "env.step")
 
         return read
 
@@ -230,11 +238,13 @@ def _readers(facts: EnvironmentFacts) -> dict[str, Callable[[str], Reader]]:
         def read(answer: Any) -> tuple[int, float, Any, bool, bool]:
             try:
                 state, reward, cost, terminated, truncated, _ = answer
+                if terminated:
+                    return absorbing, reward, cost, terminated, truncated
+                if first <= state < end:
+                    return (state - first if first else state), reward, cost, terminated, truncated
             except (TypeError, ValueError):
-                raise _changed(answer) from None
-            if not first <= state < end:
-                raise _outside(state, facts, "env.step")
-            return (state - first if first else state), reward, cost, terminated, truncated
+                raise _changed(answer, facts) from None
+            raise _outside(state, facts, "env.step")
 
         return read
 
@@ -242,22 +252,27 @@ def _readers(facts: EnvironmentFacts) -> dict[str, Callable[[str], Reader]]:
         def read(answer: Any) -> tuple[int, float, Any, bool, bool]:
             try:
                 state, reward, cost, done = answer
+                if done:
+                    return absorbing, reward, cost, done, False
+                if first <= state < end:
+                    return (state - first if first else state), reward, cost, False, False
             except (TypeError, ValueError):
-                raise _changed(answer) from None
-            if not first <= state < end:
-                raise _outside(state, facts, "env.step")
-            return (state - first if first else state), reward, cost, done, False
+                raise _changed(answer, facts) from None
+            raise _outside(state, facts, "env.step")
 
         return read
 
     return {"gymnasium": gymnasium, "safety": safety, "plain": plain}
 
 
-def _changed(answer: Any) -> InvalidInputError:
-    """The refusal of an answer of another form than the first one."""
+def _changed(answer: Any, facts: EnvironmentFacts) -> InvalidInputError:
+    """The refusal of an answer that is not of the form of the first one."""
     try:
-        if _form_of(answer) == "gymnasium":
+        form = _form_of(answer)
+        if form == "gymnasium":
             _cost_key(answer[4], 1)
+        if not answer[_ENDED[form]]:
+            state_in(answer[0], facts, "env.step")
     except InvalidInputError as error:
         return error
     return InvalidInputError(
@@ -323,7 +338,7 @@ def _size(env: object, what: str) -> tuple[int, int]:
     if space is None:
         for each in (env, _core_of(env)):
             if (count := getattr(each, count_name, None)) is not None:
-                return _whole(f"env.{count_name}", count), 0
+                return whole_number(f"env.{count_name}", count), 0
         raise InvalidInputError(
             f"env, of type {type(env).__name__}, has neither {space_name} (a Discrete space of "
             f"Gymnasium) nor {count_name} (an integer)"
@@ -335,7 +350,7 @@ def _size(env: object, what: str) -> tuple[int, int]:
             f"env.{space_name} is a {type(space).__name__}; it must be a Discrete space: number the "
             f"{what} in a wrapper ({wrapper}), continuous ones in bins"
         )
-    return _whole(f"env.{space_name}.n", space.n), index(getattr(space, "start", 0))
+    return whole_number(f"env.{space_name}.n", space.n), index(getattr(space, "start", 0))
 
 
 def _cost_limit(env: object) -> float | tuple[float, ...] | None:
@@ -368,7 +383,7 @@ def _takes_seed(reset: Callable[..., Any]) -> bool:
     )
 
 
-def _whole(name: str, value: Any) -> int:
+def whole_number(name: str, value: Any) -> int:
     """A number of things, at least 1."""
     try:
         number = index(value)

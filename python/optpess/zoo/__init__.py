@@ -1,6 +1,7 @@
 """Named constrained MDPs, most of them from the literature, with known answers and safe policies.
 
-Each function makes a model. :func:`problem` makes it together with a safe policy.
+Most functions make a model. :func:`problem` makes it together with a safe policy, and :func:`baseline`
+gives that policy as learners take it. :func:`names` lists the problems.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from optpess.zoo._literature import (
     two_bit,
 )
 from optpess.zoo._lower_bounds import lower_bound_a, lower_bound_b
-from optpess.zoo._problem import Problem, names, problem
+from optpess.zoo._problem import Problem, baseline, names, problem
 from optpess.zoo._several_limits import (
     cliff_grid_two_hazards,
     inventory_stock_out,
@@ -26,6 +27,7 @@ from optpess.zoo._several_limits import (
 
 __all__ = [
     "Problem",
+    "baseline",
     "cliff_grid",
     "cliff_grid_two_hazards",
     "garnet",

@@ -1,4 +1,4 @@
-"""Problems by name: a model, a safe policy and what the policy costs."""
+"""Problems by name: a model, a safe policy and what the policy costs, also as a baseline."""
 
 from __future__ import annotations
 
@@ -9,19 +9,26 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray
-from optpess.exceptions import InvalidInputError
+from optpess.checks import unknown_name
+from optpess.learn.terms import SafeBaseline, SafetyMargin
 from optpess.model import CMDP
 from optpess.plan.frontier import solve_least_cost, solve_unconstrained
 from optpess.plan.solve import solve
 from optpess.zoo import _literature, _lower_bounds, _several_limits
 from optpess.zoo._garnet import garnet
 
-__all__ = ["Problem", "names", "problem"]
+__all__ = ["Problem", "baseline", "names", "problem"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
-    """A named model with a policy that is known to be safe on it."""
+    """A named model with a policy that is known to be safe on it.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.problem("ring")
+        Problem('ring', horizon=6, num_states=3, num_actions=2, cost_limits=[3.0], safe_costs=[0.6])
+    """
 
     name: str
     """The name it was asked for by."""
@@ -31,6 +38,20 @@ class Problem:
     """pi0, ``[H, S, A]``, read-only; it costs less than every limit of the model."""
     safe_costs: FloatArray
     """c0, ``[M]``, read-only: at least what the safe policy costs, below the limits."""
+
+    @property
+    def baseline(self) -> SafeBaseline:
+        """The safe policy as learners take it, with a margin for each limit."""
+        pairs = zip(self.model.cost_limits.tolist(), self.safe_costs.tolist(), strict=True)
+        margins = [SafetyMargin(cost_limit=limit, safe_cost=cost) for limit, cost in pairs]
+        return SafeBaseline(self.safe_policy, margins[0] if len(margins) == 1 else margins)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={size}" for name, size in self.model.shape._asdict().items())
+        limits, costs = (
+            [float(f"{x:.6g}") for x in each] for each in (self.model.cost_limits, self.safe_costs)
+        )
+        return f"Problem({self.name!r}, {sizes}, cost_limits={limits}, safe_costs={costs})"
 
 
 def names() -> tuple[str, ...]:
@@ -63,10 +84,7 @@ def problem(name: str, **arguments: float | None) -> Problem:
         (array([3.]), array([0.6]))
     """
     if name not in _RECIPES:
-        import difflib  # here, as it would slow the import of the package
-
-        nearest = ", ".join(difflib.get_close_matches(str(name), _RECIPES, n=3, cutoff=0.0))
-        raise InvalidInputError(f"name is {name!r}; the nearest of zoo.names() are {nearest}")
+        raise unknown_name("name", name, _RECIPES)
     make, choose = _RECIPES[name]
     model = make(**arguments)
     policy, planned = choose(model)
@@ -75,6 +93,22 @@ def problem(name: str, **arguments: float | None) -> Problem:
     for array in (policy, costs):
         array.flags.writeable = False
     return Problem(name, model, policy, costs)
+
+
+def baseline(name: str, **arguments: float | None) -> SafeBaseline:
+    """The safe policy of a problem, with its limits and what it costs, as learners take it.
+
+    The arguments are those of :func:`problem`, whose ``baseline`` this is.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.ring()
+        >>> learner = op.OptPessMix(
+        ...     shape=model.shape, initial=model.initial, baseline=op.zoo.baseline("ring"))
+        >>> op.zoo.baseline("ring").margin
+        SafetyMargin(cost_limit=3.0, safe_cost=0.6)
+    """
+    return problem(name, **arguments).baseline
 
 
 # A policy [H, S, A], and the limits [M] it was planned for; zeros if what it costs is to be claimed.

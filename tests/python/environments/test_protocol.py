@@ -144,17 +144,27 @@ def test_the_time_limit_is_that_of_gymnasium():
 @pytest.mark.parametrize(
     ("answer", "read"),
     [
-        ((1, 0.5, True, False, {"cost": 0.25}), (1, 0.5, 0.25, True, False)),
+        ((1, 0.5, False, False, {"cost": 0.25}), (1, 0.5, 0.25, False, False)),
         ((1, 0.5, False, True, {"costs": [0.25]}), (1, 0.5, 0.25, False, True)),
         ((1, 0.5, False, False, {"costs": [1, 1], "cost": 0.25}), (1, 0.5, 0.25, False, False)),
-        ((1, 0.5, 0.25, True, False, {}), (1, 0.5, 0.25, True, False)),
-        ((1, 0.5, [0.25], True, False, {}), (1, 0.5, 0.25, True, False)),
-        ((1, 0.5, 0.25, True), (1, 0.5, 0.25, True, False)),
+        ((1, 0.5, 0.25, False, True, {}), (1, 0.5, 0.25, False, True)),
+        ((1, 0.5, [0.25], False, False, {}), (1, 0.5, 0.25, False, False)),
+        ((1, 0.5, 0.25, False), (1, 0.5, 0.25, False, False)),
         ([1, 0.5, np.float32(0.25), np.False_], (1, 0.5, 0.25, False, False)),
     ],
 )
 def test_every_form_of_an_answer_is_read(answer, read):
     assert protocol.reader_of(answer, FACTS)(answer) == read
+
+
+@pytest.mark.parametrize("state", [1, None, -1, 99, np.zeros(2)])
+def test_the_state_of_a_terminated_episode_is_the_absorbing_end_whatever_is_returned(state):
+    for answer in (
+        (state, 0.5, True, False, {"cost": 0.25}),
+        (state, 0.5, 0.25, True, False, {}),
+        (state, 0.5, 0.25, True),
+    ):
+        assert protocol.reader_of(answer, FACTS)(answer) == (5, 0.5, 0.25, True, False)
 
 
 @pytest.mark.parametrize(
@@ -184,10 +194,10 @@ def test_several_costs_are_read_as_they_are(answer):
         ((1, 0.5, True, False, {"cost": "a"}), ("the cost 'a'", "number")),
         ((1, 0.5, True, False, {"cost": [0.1, None]}), ("the cost [1] None", "number")),
         ((1, 0.5, True, False, {"cost": [0.1, 0.2]}), ("2 costs", "1 limit")),
-        ((5, 0.5, 0.0, True), ("the state 5", "0 to 4")),
-        ((-1, 0.5, 0.0, True), ("the state -1",)),
-        ((np.zeros(3), 0.5, 0.0, True), ("array of shape (3,)", "integer", "number the states")),
-        ((1.0, 0.5, 0.0, True), ("the state 1.0", "integer")),
+        ((5, 0.5, 0.0, False), ("the state 5", "0 to 4")),
+        ((-1, 0.5, 0.0, False), ("the state -1",)),
+        ((np.zeros(3), 0.5, 0.0, False), ("array of shape (3,)", "integer", "number the states")),
+        ((1.0, 0.5, 0.0, False), ("the state 1.0", "integer")),
     ],
 )
 def test_an_answer_that_cannot_be_read_is_refused_with_the_likely_cause(answer, pieces):
@@ -210,6 +220,8 @@ def test_the_number_of_costs_must_be_that_of_the_limits():
         (None, ("returned None",)),
         ((5, 0.5, False, False, {"cost": 0}), ("the state 5",)),
         ((float("nan"), 0.5, False, False, {"cost": 0}), ("the state nan",)),
+        ((None, 0.5, False, False, {"cost": 0}), ("the state None", "integer")),
+        ((np.zeros(2), 0.5, False, False, {"cost": 0}), ("array of shape (2,)",)),
     ],
 )
 def test_a_later_answer_of_another_form_is_refused(later, pieces):

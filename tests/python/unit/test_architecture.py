@@ -16,8 +16,8 @@ RANKS = {
     "storage": 1,
     "model": 2,
     "plan": 3,
-    "zoo": 4,  # safe policies are planned
     "learn": 4,
+    "zoo": 5,  # safe policies are planned, and given as baselines of learners
     "environments": 5,
     "run": 6,
     "plot": 7,
@@ -102,7 +102,9 @@ def test_the_package_has_imports_to_check():
         ("model", "from optpess.plan.solve import solve\n", ["line 1 imports plan"]),
         ("model", "from optpess import (\n    storage,\n    zoo,\n)\n", ["line 1 imports zoo"]),
         ("plan", "import optpess.zoo\n", ["line 1 imports zoo"]),
-        ("zoo", "import optpess.learn\n", ["line 1 imports learn"]),
+        ("zoo", "import optpess.run\n", ["line 1 imports run"]),
+        ("learn", "import optpess.zoo\n", ["line 1 imports zoo"]),
+        ("environments", "import optpess.zoo\n", ["line 1 imports zoo"]),
         ("zoo", "import optpess.plan\n", []),
         ("zoo", "import numpy as np\n\nimport optpess\n", ["line 3 imports __init__"]),
         ("run", "def f():\n    from optpess.plot import g\n", ["line 2 imports plot"]),

@@ -91,7 +91,7 @@ def test_staying_on_the_ring_is_free():
 
 
 def test_every_problem_has_a_name_and_every_name_an_entry_in_these_tables():
-    made = set(op.zoo.__all__) - {"Problem", "names", "problem"}
+    made = set(op.zoo.__all__) - {"Problem", "baseline", "names", "problem"}
     assert set(op.zoo.names()) == made == set(SAFE) == set(FACTS) | {"garnet"}
     assert len(op.zoo.names()) == len(made)
 
@@ -164,14 +164,45 @@ def test_arguments_of_a_problem_go_to_its_model():
 @pytest.mark.parametrize(
     ("name", "nearest"), [("cliff", "cliff_grid"), ("Ring", "ring"), ("twobit", "two_bit")]
 )
-def test_an_unknown_name_is_refused_with_the_nearest_names(name, nearest):
-    with pytest.raises(op.InvalidInputError) as caught:
-        op.zoo.problem(name)
-    assert f"name is {name!r}" in str(caught.value)
-    offered = str(caught.value).split("are ")[1].split(", ")
-    assert set(offered) <= set(op.zoo.names())
-    assert len(offered) == 3
-    assert nearest in offered
+def test_an_unknown_name_is_refused_with_a_suggestion(name, nearest):
+    for make in (op.zoo.problem, op.zoo.baseline):
+        with refused(None, f"name is {name!r}", *op.zoo.names(), f"did you mean {nearest!r}?"):
+            make(name)
+
+
+# Baselines
+
+
+@pytest.mark.parametrize("name", op.zoo.names())
+def test_every_problem_has_a_baseline_that_learners_take(name):
+    problem, baseline = op.zoo.problem(name), op.zoo.baseline(name)
+    np.testing.assert_array_equal(baseline.policy, problem.safe_policy)
+    np.testing.assert_array_equal(baseline.cost_limits, problem.model.cost_limits)
+    np.testing.assert_array_equal(baseline.safe_costs, problem.safe_costs)
+    learner = op.OptPessMix(
+        shape=problem.model.shape, initial=problem.model.initial, baseline=problem.baseline
+    )
+    assert learner.next_policy().episode == 0
+
+
+def test_a_baseline_has_one_margin_or_one_for_each_limit():
+    assert op.zoo.baseline("ring").margin == op.SafetyMargin(cost_limit=3.0, safe_cost=0.6)
+    several = op.zoo.baseline("inventory_three_limits").margin
+    assert [margin.cost_limit for margin in several] == [2.5, 0.25, 0.5]
+
+
+def test_arguments_of_a_baseline_go_to_its_problem():
+    baseline = op.zoo.baseline("garnet", num_states=6, num_actions=2, horizon=3, successors=2)
+    assert baseline.policy.shape == (3, 6, 2)
+
+
+@pytest.mark.parametrize("name", op.zoo.names())
+def test_a_problem_is_shown_on_one_line_without_arrays(name):
+    shown = repr(op.zoo.problem(name))
+    assert shown.startswith(f"Problem({name!r}, horizon=")
+    assert "array" not in shown
+    assert len(shown) < 160
+    assert "\n" not in shown
 
 
 def test_a_problem_cannot_be_changed_and_survives_pickling():
