@@ -13,10 +13,10 @@ from optpess.environments.protocol import (
     EnvironmentFacts,
     Reader,
     action_mask_in,
-    check_methods,
     describe,
     reader_of,
     state_of_reset,
+    unwrapped,
     whole_number,
 )
 from optpess.exceptions import InvalidInputError
@@ -174,7 +174,7 @@ class _Visit:
             self._check_ranges()
         found = [EnvironmentFinding(*each) for each in self._findings.values()]
         found.sort(key=lambda each: each.severity != "error")
-        name = type(getattr(self._env, "unwrapped", self._env)).__name__
+        name = type(unwrapped(self._env)).__name__
         return EnvironmentReport(name, tuple(found), self._episodes, self._steps)
 
     def play(self, episodes: int, seed: int) -> None:
@@ -198,7 +198,6 @@ class _Visit:
 
     def _describe(self) -> EnvironmentFacts:
         try:
-            check_methods(self._env)
             facts = describe(self._env)
         except InvalidInputError as error:
             self._stop("facts", str(error))

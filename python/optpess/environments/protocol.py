@@ -27,12 +27,12 @@ __all__ = [
     "EnvironmentFacts",
     "Reader",
     "action_mask_in",
-    "check_methods",
     "describe",
     "reader_of",
     "sizes",
     "state_in",
     "state_of_reset",
+    "unwrapped",
     "whole_number",
 ]
 
@@ -72,7 +72,7 @@ class EnvironmentFacts:
 
 def describe(env: object) -> EnvironmentFacts:
     """The facts of an environment; refused if its states or actions are not a finite list."""
-    check_methods(env)
+    _check_methods(env)
     num_states, first_state = _size(env, "states")
     num_actions, first_action = _size(env, "actions")
     spec = getattr(env, "spec", None)
@@ -83,7 +83,7 @@ def describe(env: object) -> EnvironmentFacts:
         first_state_number=first_state,
         first_action_number=first_action,
         cost_limit=_cost_limit(env),
-        accepts_seed=all(_takes_seed(each.reset) for each in (env, _core_of(env))),  # type: ignore[attr-defined]
+        accepts_seed=all(_takes_seed(each.reset) for each in (env, unwrapped(env))),  # type: ignore[attr-defined]
         time_limit=limit if isinstance(limit, int) and limit > 0 else None,
     )
 
@@ -319,7 +319,7 @@ def _outside(state: Any, facts: EnvironmentFacts, method: str) -> InvalidInputEr
 # What the environment says of itself.
 
 
-def check_methods(env: object) -> None:
+def _check_methods(env: object) -> None:
     """Refuses what has no ``reset`` or no ``step``."""
     missing = [name for name in ("reset", "step") if not callable(getattr(env, name, None))]
     if missing:
@@ -336,7 +336,7 @@ def _size(env: object, what: str) -> tuple[int, int]:
     space_name, count_name = _SPACES[what]
     space = getattr(env, space_name, None)
     if space is None:
-        for each in (env, _core_of(env)):
+        for each in (env, unwrapped(env)):
             if (count := getattr(each, count_name, None)) is not None:
                 return whole_number(f"env.{count_name}", count), 0
         raise InvalidInputError(
@@ -357,7 +357,7 @@ def _cost_limit(env: object) -> float | tuple[float, ...] | None:
     """The limit that the environment states."""
     found = getattr(env, "cost_limit", None)
     if found is None:
-        found = getattr(_core_of(env), "cost_limit", None)
+        found = getattr(unwrapped(env), "cost_limit", None)
     if found is None or _is_number(found):
         return None if found is None else float(found)
     if isinstance(found, Sequence | np.ndarray) and all(_is_number(each) for each in found):
@@ -367,7 +367,7 @@ def _cost_limit(env: object) -> float | tuple[float, ...] | None:
     )
 
 
-def _core_of(env: object) -> object:
+def unwrapped(env: object) -> object:
     """The environment inside all wrappers."""
     return getattr(env, "unwrapped", env)
 

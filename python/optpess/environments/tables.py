@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.environments.protocol import EnvironmentFacts, describe, sizes
+from optpess.environments.protocol import EnvironmentFacts, describe, sizes, unwrapped
 from optpess.exceptions import InvalidInputError
 from optpess.model import CMDP, Transitions
 from optpess.model.noise import Bernoulli, Deterministic, Noise
@@ -80,7 +80,8 @@ def from_gymnasium(
         >>> op.environments.from_gymnasium(lake, cost=falls, horizon=20, cost_limit=0.2)
         CMDP(horizon=20, num_states=17, num_actions=4, num_constraints=1, dense)
     """
-    core, tables = getattr(env, "unwrapped", env), getattr(getattr(env, "unwrapped", env), "P", None)
+    core = unwrapped(env)
+    tables = getattr(core, "P", None)
     if tables is None:
         raise InvalidInputError(
             f"env, of type {type(core).__name__}, has no tables env.unwrapped.P[state][action] = "
