@@ -33,6 +33,8 @@ pub fn to_python(error: &Error) -> PyErr {
         | Error::SuccessorsNotIncreasing { .. }
         | Error::MalformedOffsets { .. }
         | Error::NothingGiven { .. }
+        | Error::NoSuchAction { .. }
+        | Error::NoActionExists { .. }
         | Error::RuleWithoutProof { .. }
         | Error::NoSuchEngine { .. } => exceptions::InvalidInputError::new_err(message),
         Error::NoSafetyMargin { .. } => exceptions::NoSafetyMarginError::new_err(message),
