@@ -392,11 +392,11 @@ fn check_rows(name: &str, learner: &mut AnyLearner, actions: &StandIns) {
         for table in &tables {
             assert_eq!(table[row].to_bits(), table[other].to_bits(), "{name}");
         }
-        let means = |row| [estimates.mean_reward(row), estimates.mean_cost(row)];
+        let means = |row| [estimates.mean_reward(row), estimates.mean_cost(row)].map(f64::to_bits);
         assert_eq!(means(row), means(other), "{name}");
         for next in 0..shape.num_states() {
             let [own, other] = [pair, source].map(|pair| estimates.frequency(step, pair, next));
-            assert_eq!(own, other, "{name}");
+            assert_eq!(own.to_bits(), other.to_bits(), "{name}");
         }
         if let AnyLearner::OptPessMix(learner) = learner {
             let (tally, sets) = (learner.model().tally(), learner.model().sets());
