@@ -4,7 +4,7 @@
 use crate::sources::{Source, rooms_used, sources, without_comments, without_tests};
 
 /// The modules of the core, in a line: a module may use itself and those before it. `fast::isa` is an entry of its own.
-const CORE_ORDER: [&str; 23] = [
+const CORE_ORDER: [&str; 24] = [
     "error",
     "shape",
     "number",
@@ -15,6 +15,7 @@ const CORE_ORDER: [&str; 23] = [
     "table",
     "trajectory",
     "policy",
+    "actions",
     "model",
     "evaluate",
     "knowledge",

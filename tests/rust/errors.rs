@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use optpess_core::actions::StandIns;
 use optpess_core::certify::certify;
 use optpess_core::confidence::SafetyMargin;
 use optpess_core::error::{ArrayIndex, Error};
@@ -30,6 +31,14 @@ fn shape() -> Shape {
 /// The name of an error's variant.
 fn name(error: &Error) -> &'static str {
     error.into()
+}
+
+/// A policy that plays an action that does not exist.
+fn missing_action() -> Error {
+    let shape = Shape::new(2, 1, 2).unwrap();
+    let actions = StandIns::new(shape, vec![false, true]).unwrap();
+    let policy = MarkovPolicy::new("policy", shape, vec![0.0, 1.0, 0.25, 0.75]).unwrap();
+    actions.check_policy("policy", &policy).unwrap_err()
 }
 
 /// A successor that the support leaves out.
@@ -253,6 +262,16 @@ fn refusals() -> Vec<(Error, &'static str, &'static str)> {
             mix_policies(&[], &[], &kernel, &initial).unwrap_err(),
             "NothingGiven",
             "policies is empty; at least one is needed",
+        ),
+        (
+            StandIns::new(shape(), vec![true, false]).unwrap_err(),
+            "NoActionExists",
+            "actions[1] is False for every action; every state needs at least one action",
+        ),
+        (
+            missing_action(),
+            "NoSuchAction",
+            "policy[1, 0, 0] is 0.25; action 0 does not exist in state 0, where the actions are [1]",
         ),
     ]
 }

@@ -11,6 +11,7 @@ mod instances;
 mod known_models;
 mod learning;
 mod lemmas;
+mod missing_actions;
 mod mixing;
 mod mixtures;
 mod net;

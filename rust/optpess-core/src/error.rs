@@ -341,6 +341,28 @@ pub enum Error {
     /// A run was stopped from outside.
     #[error("the run was stopped before its end")]
     Interrupted,
+    /// An action that does not exist in its state was played, or has a probability.
+    #[error(
+        "{place} is {found}; action {action} does not exist in state {state}, where the actions are {existing:?}"
+    )]
+    NoSuchAction {
+        /// Where.
+        place: ArrayIndex,
+        /// The action, or its probability.
+        found: f64,
+        /// The action.
+        action: usize,
+        /// The state.
+        state: usize,
+        /// The actions that exist there.
+        existing: Vec<usize>,
+    },
+    /// A state in which no action exists.
+    #[error("{place} is False for every action; every state needs at least one action")]
+    NoActionExists {
+        /// The row of the mask.
+        place: ArrayIndex,
+    },
     /// A list that needs at least one element is empty.
     #[error("{what} is empty; at least one is needed")]
     NothingGiven {

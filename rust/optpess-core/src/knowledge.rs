@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::error::{ArrayIndex, Error, Result};
 use crate::shape::Shape;
 use crate::table::Signal;
@@ -126,6 +127,18 @@ impl Knowledge {
                 Err(varies("support", shape))
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Gives the rows of actions that do not exist the entries of those they stand in for; what was declared of them is
+    /// not read.
+    pub(crate) fn restrict(&mut self, actions: &StandIns) {
+        let costs = self.costs.iter_mut().flatten();
+        for table in self.rewards.iter_mut().chain(costs) {
+            actions.copy_rows(table.data_mut(), 1);
+        }
+        if let Some(support) = &mut self.support {
+            actions.copy_rows(&mut support.rows, 1);
         }
     }
 

@@ -18,6 +18,7 @@
 //! | [`fast::isa`] | the choice of the instruction set |
 //! | [`table`], [`trajectory`] | storage of signals and values; one observed episode |
 //! | [`policy`] | pi_h(a\|s), and what an episode plays |
+//! | [`actions`] | which actions exist in which states, and what stands in for the others |
 //! | [`model`] | the constrained MDP: kernels, signals, limits, start, noise |
 //! | [`evaluate`] | exact values and occupancies of given policies |
 //! | [`knowledge`] | what a user declares to be known |
@@ -59,6 +60,7 @@
 //! # Ok::<(), optpess_core::error::Error>(())
 //! ```
 
+pub mod actions;
 pub mod certify;
 pub mod confidence;
 pub mod control;

@@ -117,6 +117,11 @@ impl Signal {
         &self.data
     }
 
+    /// The stored values, to be overwritten by finite ones.
+    pub(crate) fn data_mut(&mut self) -> &mut [f64] {
+        &mut self.data
+    }
+
     /// The values of one step, `[S, A]`.
     #[must_use]
     #[inline(always)]

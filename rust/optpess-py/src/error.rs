@@ -43,6 +43,8 @@ fn with_message(error: &Error, message: String) -> PyErr {
         | Error::SuccessorsNotIncreasing { .. }
         | Error::MalformedOffsets { .. }
         | Error::NothingGiven { .. }
+        | Error::NoSuchAction { .. }
+        | Error::NoActionExists { .. }
         | Error::RuleWithoutProof { .. }
         | Error::NoSuchEngine { .. } => exceptions::InvalidInputError::new_err(message),
         Error::NoSafetyMargin { .. } => exceptions::NoSafetyMarginError::new_err(message),

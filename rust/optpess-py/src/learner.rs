@@ -1,6 +1,7 @@
 //! The Python class of learners.
 
 use numpy::{PyArray, PyArrayDyn, PyReadonlyArrayDyn};
+use optpess_core::actions::StandIns;
 use optpess_core::certify::PolicyBounds;
 use optpess_core::confidence::{
     ConfidenceRule, CostRadius, Guarantee, LearningTerms, MAX_EPISODES, Observations, SafetyMargin,
@@ -218,6 +219,15 @@ impl Learner {
         ))
     }
 
+    /// Tells the learner which actions exist, by a mask `[S, A]`, before its first plan.
+    fn restrict(&mut self, actions: &Bound<'_, PyAny>) -> PyResult<()> {
+        let shape = self.live.learner().shape();
+        let mask = Input::new("actions", actions)?.with_shape(&shape.sizes()[1..], "[S, A]")?;
+        let mask = mask.floats()?.iter().map(|&entry| entry > 0.0).collect();
+        let learner = self.live.learner_mut();
+        to_py(StandIns::new(shape, mask).and_then(|actions| learner.restrict(&actions)))
+    }
+
     /// Counts one episode.
     fn observe(
         &mut self,
@@ -249,23 +259,34 @@ impl Learner {
         to_py(self.live.observe(seen))
     }
 
-    /// Counts, averages and the bonus, as arrays.
+    /// Counts, averages and the bonus, as arrays. Actions that do not exist were never played, so their counts are 0;
+    /// their averages and bonuses are those of the action they stand in for.
     fn estimates<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let bonuses = self.live.learner_mut().signals().bonuses; // refreshes P-hat
         let estimates = self.live.learner().estimates();
         let triple = estimates.shape().sizes();
         let rows = [triple[0] - 1, triple[1], triple[2], triple[1]];
-        let count = |counts: &[u32]| counts.iter().map(|&n| i64::from(n)).collect::<Vec<i64>>();
+        let actions = self.live.learner().experience().actions();
+        let count = |counts: &[u32], width: usize| {
+            let mut counts: Vec<i64> = counts.iter().map(|&n| i64::from(n)).collect();
+            if let Some(actions) = actions {
+                actions.clear_rows(&mut counts, width);
+            }
+            counts
+        };
         let means = |mean: &dyn Fn(usize) -> f64| {
             let data = (0..estimates.shape().triples()).map(mean).collect();
             array_out::<f64>(py, data, &triple)
         };
         let (transition_counts, kernel) = to_py(estimates.kernel().in_full())?;
         let answer = PyDict::new(py);
-        answer.set_item("visits", array_out(py, count(estimates.visits()), &triple)?)?;
+        answer.set_item(
+            "visits",
+            array_out(py, count(estimates.visits(), 1), &triple)?,
+        )?;
         answer.set_item(
             "transition_counts",
-            array_out(py, count(&transition_counts), &rows)?,
+            array_out(py, count(&transition_counts, triple[1]), &rows)?,
         )?;
         answer.set_item("transitions", array_out(py, kernel, &rows)?)?;
         answer.set_item("rewards", means(&|row| estimates.mean_reward(row))?)?;

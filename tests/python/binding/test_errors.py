@@ -35,6 +35,12 @@ def contradict_the_support():
     play(learner, 1)
 
 
+def restricted(*mask):
+    told = learner()
+    told._inner.restrict(mask)
+    return told
+
+
 # kind: (its exception, a call that is refused, a piece of the message)
 TABLE = {
     "WrongRank": (
@@ -93,6 +99,16 @@ TABLE = {
         op.InvalidInputError,
         lambda: op.mix_policies([], [], TRANSITIONS, INITIAL),
         "policies is empty",
+    ),
+    "NoSuchAction": (
+        op.InvalidInputError,
+        lambda: play(restricted([False, True], [True, True]), 1),
+        "actions[0] is 0; action 0 does not exist in state 0, where the actions are [1]",
+    ),
+    "NoActionExists": (
+        op.InvalidInputError,
+        lambda: restricted([True, True], [False, False]),
+        "actions[1] is False for every action; every state needs at least one action",
     ),
     "Infeasible": (
         op.InfeasibleError,

@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::error::{Error, Result};
 use crate::estimate::counts::Counts;
 use crate::estimate::kernel::{EmpiricalKernel, Successors};
@@ -163,6 +164,27 @@ impl Estimates {
             self.reward_sums[row] += reward;
             self.cost_sums[row] += cost;
             self.mark(row, step, state, action);
+        }
+        Ok(())
+    }
+
+    /// Counts an episode that was counted in the rows of the actions that stand in for those that were played:
+    /// their rows are always those they stand in for.
+    pub(crate) fn count_stand_ins(&mut self, seen: &Trajectory, actions: &StandIns) -> Result<()> {
+        let (horizon, pairs) = (self.shape.horizon(), self.shape.pairs());
+        for step in 0..horizon {
+            let state = seen.states()[step];
+            for &action in actions.standing_in_for(state as usize, seen.actions()[step]) {
+                let row = step * pairs + self.shape.pair(state as usize, action as usize);
+                if step + 1 < horizon {
+                    self.kernel
+                        .count(row, seen.states()[step + 1] as usize, 1)?;
+                }
+                self.visits[row] += 1;
+                self.reward_sums[row] += seen.rewards()[step];
+                self.cost_sums[row] += seen.costs()[step];
+                self.mark(row, step, state, action);
+            }
         }
         Ok(())
     }

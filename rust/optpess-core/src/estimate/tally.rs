@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::error::{Error, Result};
 use crate::model::StepKernel;
 use crate::shape::Shape;
@@ -144,23 +145,45 @@ impl Tally {
         mut visited: impl FnMut(usize, usize, u32),
     ) -> Result<()> {
         self.check_costs(seen)?;
-        let horizon = self.shape.horizon();
-        for step in 0..horizon {
-            let (state, action) = (seen.states()[step] as usize, seen.actions()[step] as usize);
-            let row = self.row(step, self.shape.pair(state, action));
-            self.visits[row] += 1;
-            self.reward_sums[row] += seen.rewards()[step];
-            for constraint in 0..self.num_costs {
-                let cost = seen.costs()[constraint * horizon + step];
-                self.cost_sums[row * self.num_costs + constraint] += cost;
-            }
-            if step + 1 < horizon {
-                self.draws[row] += 1;
-                count_in(&mut self.successors[row], seen.states()[step + 1]);
-            }
+        for step in 0..self.shape.horizon() {
+            let row = self.count_step(seen, step, seen.actions()[step]);
             visited(row, step, self.visits[row]);
         }
         Ok(())
+    }
+
+    /// Counts one step of an episode for an action, which is the one that was played or stands in for it; returns the row.
+    #[inline(always)]
+    fn count_step(&mut self, seen: &Trajectory, step: usize, action: u32) -> usize {
+        let (horizon, state) = (self.shape.horizon(), seen.states()[step] as usize);
+        let row = self.row(step, self.shape.pair(state, action as usize));
+        self.visits[row] += 1;
+        self.reward_sums[row] += seen.rewards()[step];
+        for constraint in 0..self.num_costs {
+            let cost = seen.costs()[constraint * horizon + step];
+            self.cost_sums[row * self.num_costs + constraint] += cost;
+        }
+        if step + 1 < horizon {
+            self.draws[row] += 1;
+            count_in(&mut self.successors[row], seen.states()[step + 1]);
+        }
+        row
+    }
+
+    /// Counts an episode that was counted in the rows of the actions that stand in for those that were played: their
+    /// rows are always those they stand in for. `visited` is called with every such row and its step.
+    pub fn count_stand_ins(
+        &mut self,
+        seen: &Trajectory,
+        actions: &StandIns,
+        mut visited: impl FnMut(usize, usize),
+    ) {
+        for step in 0..self.shape.horizon() {
+            let state = seen.states()[step] as usize;
+            for &action in actions.standing_in_for(state, seen.actions()[step]) {
+                visited(self.count_step(seen, step, action), step);
+            }
+        }
     }
 
     /// The averages of every row: a stationary signal if the tally is pooled.

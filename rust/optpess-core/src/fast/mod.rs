@@ -58,6 +58,8 @@ impl Engine {
     /// The fastest engine of a learner; the plain one if there is no other.
     pub(crate) fn of(learner: AnyLearner) -> Result<Self> {
         Ok(match learner {
+            // The engines do not know of actions that stand in for others.
+            restricted if restricted.experience().actions().is_some() => Self::plain(restricted),
             AnyLearner::OptPessLp(learner) => Self::Lp(Box::new(LpEngine::new(*learner)?)),
             AnyLearner::OptPessPrimalDual(learner) => {
                 Self::PrimalDual(Box::new(PrimalDualEngine::new(*learner)?))

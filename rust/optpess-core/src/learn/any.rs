@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::confidence::{Guarantee, SafetyMargin};
 use crate::error::Result;
 use crate::learn::peers::{
@@ -103,6 +104,10 @@ impl Learner for AnyLearner {
 
     fn observe(&mut self, seen: &Trajectory) -> Result<()> {
         self.get_mut().observe(seen)
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        self.get_mut().restrict(actions)
     }
 
     fn experience(&self) -> &Experience {

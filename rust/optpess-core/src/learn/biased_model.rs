@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::certify::{Certificate, certify};
 use crate::confidence::{Bonus, LearningTerms, OptimisticCost, OptimisticReward};
 use crate::confidence::{PessimisticCost, SharpBonus};
@@ -87,6 +88,20 @@ impl<C: BiasedCost> BiasedModel<C> {
         self.evaluator.values()
     }
 
+    /// Sets which actions exist. Refused after the first plan, a second time, and if `safe` plays one that does not.
+    pub(super) fn restrict(
+        &mut self,
+        actions: &StandIns,
+        safe: Option<&MarkovPolicy>,
+    ) -> Result<()> {
+        self.experience.check_restriction(actions)?;
+        if let Some(safe) = safe {
+            actions.check_policy("baseline", safe)?;
+        }
+        self.experience.restrict(actions);
+        Ok(())
+    }
+
     /// Counts one episode. Refuses one of another shape, out of turn, or with observations that the rule Sharp leaves
     /// out, and changes nothing then.
     #[inline(always)]
@@ -162,13 +177,15 @@ impl<C: BiasedCost> BiasedModel<C> {
 
 impl BiasedModel<PessimisticCost> {
     /// Certifies that the pessimistic cost of a policy on P-hat is at most the limit; if rounding put it above, mixes
-    /// in `safe` until it is not.
+    /// in `safe` until it is not. First moves the probability of actions that do not exist to those they stand in for,
+    /// which changes no value.
     pub(super) fn certify(
         &mut self,
         policy: &mut MarkovPolicy,
         safe: &MarkovPolicy,
         limit: f64,
     ) -> Result<Certificate> {
+        self.experience.fold(policy);
         let (kernel, initial) = (self.experience.kernel(), self.experience.initial());
         let evaluator = &mut self.evaluator;
         certify(evaluator, policy, safe, &self.cost, kernel, initial, limit)

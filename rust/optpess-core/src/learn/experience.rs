@@ -2,11 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::confidence::LearningTerms;
 use crate::error::{Error, Result};
 use crate::estimate::{EmpiricalKernel, Estimates};
 use crate::learn::protocol::Protocol;
 use crate::model::InitialDistribution;
+use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
@@ -17,6 +19,8 @@ pub struct Experience {
     terms: LearningTerms,
     pub(super) estimates: Estimates,
     pub(super) protocol: Protocol,
+    /// None if every action exists.
+    actions: Option<Box<StandIns>>,
 }
 
 impl Experience {
@@ -31,6 +35,7 @@ impl Experience {
             terms,
             estimates,
             protocol: Protocol::new(terms.num_episodes()),
+            actions: None,
         }
     }
 
@@ -75,6 +80,44 @@ impl Experience {
         &self.protocol
     }
 
+    /// Which actions exist; None if all do.
+    #[must_use]
+    #[inline(always)]
+    pub fn actions(&self) -> Option<&StandIns> {
+        self.actions.as_deref()
+    }
+
+    /// Refuses actions of another problem, and any once there was a plan or some actions are known not to exist.
+    pub(super) fn check_restriction(&self, actions: &StandIns) -> Result<()> {
+        actions.check_shape(self.shape())?;
+        match self.actions {
+            None => self.protocol.check_fresh("restrict"),
+            Some(_) => Err(Error::OutOfTurn {
+                called: "restrict",
+                expected: "next_policy",
+            }),
+        }
+    }
+
+    /// Sets which actions exist, after [`Experience::check_restriction`].
+    pub(super) fn restrict(&mut self, actions: &StandIns) {
+        self.actions = (!actions.all_exist()).then(|| Box::new(actions.clone()));
+    }
+
+    /// Moves the probability of actions that do not exist to those they stand in for.
+    #[inline(always)]
+    pub(super) fn fold(&self, policy: &mut MarkovPolicy) {
+        if let Some(actions) = &self.actions {
+            actions.fold(policy);
+        }
+    }
+
+    /// Refuses a policy that plays an action that does not exist.
+    pub(super) fn check_policy(&self, name: &'static str, policy: &MarkovPolicy) -> Result<()> {
+        let actions = self.actions.as_ref();
+        actions.map_or(Ok(()), |actions| actions.check_policy(name, policy))
+    }
+
     /// Counts one episode. Refuses one of another shape or out of turn, and changes nothing then.
     #[inline(always)]
     pub(super) fn observe(&mut self, seen: &Trajectory) -> Result<()> {
@@ -86,6 +129,10 @@ impl Experience {
                 expected: self.shape().sizes().to_vec(),
                 found: seen.shape().sizes().to_vec(),
             });
+        }
+        if let Some(actions) = &self.actions {
+            actions.check_episode(seen)?;
+            self.estimates.count_stand_ins(seen, actions)?;
         }
         self.estimates.count(seen)?;
         self.protocol.end_episode();

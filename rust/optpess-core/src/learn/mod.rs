@@ -46,6 +46,7 @@ pub use staged_rollout::{Constraint, StagedRollout};
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::certify::Certificate;
 use crate::confidence::constants::log_factor;
 use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
@@ -202,6 +203,11 @@ pub trait Learner: Send + Sync {
     fn policy(&self) -> &MarkovPolicy;
     /// Counts one episode. Refuses one of another shape or out of turn, and changes nothing then.
     fn observe(&mut self, seen: &Trajectory) -> Result<()>;
+
+    /// Tells the learner which actions exist. From then on it plays no other, and the rows of the others are always those
+    /// they stand in for ([`StandIns`]). Refused after the first plan, a second time, and if pi0 plays an action that
+    /// does not exist; nothing changes then.
+    fn restrict(&mut self, actions: &StandIns) -> Result<()>;
 
     /// Inputs, observations and estimates.
     fn experience(&self) -> &Experience;

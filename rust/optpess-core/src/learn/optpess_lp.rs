@@ -19,7 +19,7 @@ use crate::error::Result;
 use crate::learn::baseline::SafeCost;
 use crate::learn::biased_model::{BiasedModel, SearchTask, SignalListener};
 use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
-use crate::learn::{PessimisticSet, PolicySource, Protocol, SafeBaseline};
+use crate::learn::{PessimisticSet, PolicySource, Protocol, SafeBaseline, StandIns};
 use crate::model::InitialDistribution;
 use crate::plan::{ChordSearch, PlainOracle};
 use crate::policy::MarkovPolicy;
@@ -52,9 +52,8 @@ impl OptPessLp {
         // The scale of r bar contains c0, so it is formed when that is known.
         let reward = |margin| OptimisticReward::for_zero_violation(shape, &margin, first);
         let reward = safe_cost.margin().map(reward).transpose()?;
-        let cost = PessimisticCost::new(shape, first)?;
         Ok(Self {
-            model: BiasedModel::new(initial, terms, reward, cost)?,
+            model: BiasedModel::new(initial, terms, reward, PessimisticCost::new(shape, first)?)?,
             search: ChordSearch::new(shape)?,
             planned: baseline.policy().clone(),
             last_source: PolicySource::Baseline,
@@ -63,8 +62,7 @@ impl OptPessLp {
         })
     }
 
-    /// Line 4: Pi^k (Eq. 9), from the pessimistic cost of pi0. Plays pi0 if the set holds nothing else; else None,
-    /// and a candidate for [`OptPessLp::deploy`] is awaited.
+    /// Line 4: Pi^k (Eq. 9). Plays pi0 if the set holds nothing else; else None, and [`OptPessLp::deploy`] comes next.
     pub fn assess(&mut self) -> Result<Option<Deployment>> {
         self.assess_for(&mut ())
     }
@@ -83,8 +81,7 @@ impl OptPessLp {
         }
     }
 
-    /// Line 3: P-hat, r-hat, c-hat (Eq. 3-5), then r bar and c underbar (Eq. 6-8). An engine that knows the gate to be
-    /// open needs no more of line 4.
+    /// Line 3: P-hat, r-hat, c-hat (Eq. 3-5), r bar, c underbar (Eq. 6-8). All an engine needs if the gate is open.
     pub(crate) fn await_candidate(&mut self, listener: &mut impl SignalListener) -> Result<()> {
         self.model.experience.protocol.await_candidate()?;
         self.model.refresh(listener);
@@ -105,9 +102,8 @@ impl OptPessLp {
         let (pi0, tau) = (self.baseline.policy(), self.baseline.cost_limit());
         let certificate = self.model.certify(candidate, pi0, tau)?;
         std::mem::swap(candidate, &mut self.planned);
-        Ok(self
-            .play(PolicySource::PessimisticSet)?
-            .certified(certificate))
+        let deployment = self.play(PolicySource::PessimisticSet)?;
+        Ok(deployment.certified(certificate))
     }
 
     fn play(&mut self, source: PolicySource) -> Result<Deployment> {
@@ -160,6 +156,10 @@ impl Learner for OptPessLp {
             self.model.set_reward(reward); // Appendix E has ended
         }
         Ok(())
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        self.model.restrict(actions, Some(self.baseline.policy()))
     }
 
     /// Lemma 5.1 bounds the cost of the policy that is played, Lemma 5.3 the optimum by r bar of a planned policy.

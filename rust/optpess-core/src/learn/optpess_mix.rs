@@ -14,6 +14,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::certify::PolicyBounds;
 use crate::confidence::{Guarantee, SafetyMargin};
 use crate::error::Result;
@@ -78,7 +79,10 @@ impl OptPessMix {
         };
         let pi0 = Played::Policy(self.baseline.policy());
         (known.safe_reward, _) = tables.estimate(pi0, known.initial);
-        let proposals = self.proposers.propose(tables, &known)?;
+        let mut proposals = self.proposers.propose(tables, &known)?;
+        if let Some(actions) = known.actions {
+            proposals.fold(actions); // no value changes, and no policy is a candidate twice
+        }
         self.portfolio.add(proposals)?;
         self.portfolio
             .estimate(|played| tables.estimate(played, known.initial));
@@ -97,8 +101,9 @@ impl OptPessMix {
     }
 
     /// The bounds of any policy: the worst case over the sets, from above and below, and the bound from own episodes if
-    /// it is a candidate on trial.
+    /// it is a candidate on trial. Refuses a policy that plays an action that does not exist.
     pub fn certify(&self, policy: &MarkovPolicy) -> Result<Vec<PolicyBounds>> {
+        self.model.experience.check_policy("policy", policy)?;
         let own = self.portfolio.own_bounds(policy);
         self.model.bounds_of(policy, own)
     }
@@ -133,6 +138,13 @@ impl Learner for OptPessMix {
         self.plan_is_due |= self.model.observe(seen, &mut self.totals)?;
         let number = self.mixture.chosen_member().number;
         self.weights_are_due |= self.portfolio.record(number, &self.totals)?;
+        Ok(())
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        self.model.experience.check_restriction(actions)?;
+        actions.check_policy("baseline", self.baseline.policy())?;
+        self.model.restrict(actions);
         Ok(())
     }
 

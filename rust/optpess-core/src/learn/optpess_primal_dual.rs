@@ -15,7 +15,7 @@ use crate::confidence::{OptimisticCost, OptimisticReward};
 use crate::error::Result;
 use crate::learn::biased_model::{BiasedModel, SignalListener};
 use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
-use crate::learn::{PolicySource, Protocol};
+use crate::learn::{PolicySource, Protocol, StandIns};
 use crate::model::InitialDistribution;
 use crate::number::Number;
 use crate::plan::{GreedyPlan, Lagrangian};
@@ -111,6 +111,7 @@ impl Learner for OptPessPrimalDual {
             self.induction.maximise(&signal, problem.kernel);
         }
         self.policy.set_actions(self.induction.actions());
+        self.model.experience.fold(&mut self.policy); // no value changes
         let cost = self.model.cost_of(&self.policy);
         self.charge(cost) // line 7
     }
@@ -122,6 +123,12 @@ impl Learner for OptPessPrimalDual {
     fn observe(&mut self, seen: &Trajectory) -> Result<()> {
         self.model.experience.observe(seen)?; // lines 8 and 9
         self.multiplier = self.next_multiplier;
+        Ok(())
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        self.model.restrict(actions, None)?;
+        actions.fold(&mut self.policy);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::certify::{PolicyBounds, WorstCase};
 use crate::confidence::{BetaMixture, ConfidenceRule, ConfidenceSets, LearningTerms, MAX_EPISODES};
 use crate::confidence::{Guarantee, Observations, SubGaussianMixture};
@@ -104,7 +105,22 @@ impl PlausibleModel {
                 };
             }
         })?;
+        if let Some(actions) = self.experience.actions() {
+            self.tally.count_stand_ins(seen, actions, |row, step| {
+                let own = (0..num_costs).map(|m| costs[m * horizon + step]);
+                if let Err(error) = sets.observe(row, own) {
+                    observed = Err(error);
+                }
+            });
+        }
         observed.map(|()| due)
+    }
+
+    /// Sets which actions exist, before the first plan.
+    pub(super) fn restrict(&mut self, actions: &StandIns) {
+        self.experience.restrict(actions);
+        self.knowledge.restrict(actions);
+        self.sets.restrict(actions);
     }
 
     fn check(&self, seen: &Trajectory) -> Result<()> {
@@ -175,7 +191,10 @@ impl PlausibleModel {
         row: usize,
     ) -> Result<()> {
         let (visits, (step, pair)) = (f64::from(self.tally.visits(row)), self.tally.place(row));
-        if visits < 1.0 {
+        let actions = self.tally.shape().num_actions();
+        let index = [step, pair / actions, pair % actions];
+        let exists = |actions: &StandIns| actions.exists(index[1], index[2]);
+        if visits < 1.0 || !self.experience.actions().is_none_or(exists) {
             return Ok(());
         }
         let sum = if name == "rewards" {
@@ -195,12 +214,10 @@ impl PlausibleModel {
         if low <= mean && mean <= high {
             return Ok(());
         }
-        let actions = self.tally.shape().num_actions();
-        let place = [step, pair / actions, pair % actions];
         let place = if self.tally.is_pooled() {
-            &place[1..]
+            &index[1..]
         } else {
-            &place[..]
+            &index[..]
         };
         Err(Error::KnowledgeContradicted {
             place: ArrayIndex::new(name, place),
@@ -219,6 +236,7 @@ impl PlausibleModel {
             tally: &self.tally,
             sets: &self.sets,
             initial: self.experience.initial(),
+            actions: self.experience.actions(),
             limits,
             safe_costs,
             safe_reward: 0.0,
@@ -266,12 +284,13 @@ impl PlausibleModel {
     }
 
     /// The worst case of a policy's cost over the boxes, from all that was seen, and the kernel that attains it,
-    /// `[H - 1, S, A, S]`.
+    /// `[H - 1, S, A, S]`. Refuses a policy that plays an action that does not exist.
     pub fn worst_kernel(
         &self,
         policy: &MarkovPolicy,
         constraint: usize,
     ) -> Result<(f64, Vec<f64>)> {
+        self.experience.check_policy("policy", policy)?;
         let mut evaluator = WorstCase::new(self.tally.shape())?;
         let sets = self.sets_now()?;
         let initial = self.experience.initial();

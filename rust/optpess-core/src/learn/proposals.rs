@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::certify::WorstCase;
 use crate::confidence::{ConfidenceSets, OptimisticSets};
 use crate::error::{Error, Result};
@@ -121,6 +122,8 @@ pub(crate) struct Known<'a> {
     pub(crate) tally: &'a Tally,
     pub(crate) sets: &'a ConfidenceSets,
     pub(crate) initial: &'a InitialDistribution,
+    /// Which actions exist; None if all do.
+    pub(crate) actions: Option<&'a StandIns>,
     pub(crate) limits: &'a [f64],
     /// Bounds on the baseline's costs, and its estimated reward.
     pub(crate) safe_costs: &'a [f64],
@@ -159,6 +162,17 @@ pub(crate) struct Proposals {
     pub(crate) optimistic_value: f64,
     pub(crate) cautious: Vec<Vec<u32>>,
     pub(crate) bold: Vec<Vec<u32>>,
+}
+
+impl Proposals {
+    /// Replaces actions that do not exist by those they stand in for.
+    pub(crate) fn fold(&mut self, actions: &StandIns) {
+        let explorer = self.explorer.iter_mut().map(|(policy, _)| policy);
+        let others = self.cautious.iter_mut().chain(&mut self.bold);
+        for policy in explorer.chain(others) {
+            actions.fold_actions(policy);
+        }
+    }
 }
 
 impl Proposers {

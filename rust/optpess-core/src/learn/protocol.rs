@@ -43,6 +43,14 @@ impl Protocol {
         self.observed + 1
     }
 
+    /// Refuses what must come before the first plan.
+    pub(crate) fn check_fresh(&self, called: &'static str) -> Result<()> {
+        match self.stage {
+            Stage::Plan if self.observed == 0 => Ok(()),
+            _ => Err(self.out_of_turn(called)),
+        }
+    }
+
     /// Refuses a plan out of turn or after the last episode. A plan that failed may be repeated.
     #[inline(always)]
     pub(crate) fn check_plan(&self) -> Result<()> {

@@ -316,6 +316,7 @@ fn scalar(name: &'static str, found: f64, low: f64, high: f64) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::actions::StandIns;
     use crate::confidence::{ConfidenceRule, Guarantee, LearningTerms, SafetyMargin};
     use crate::learn::{BiasedSignals, Deployment, Experience, Figures, OptPessPrimalDual};
     use crate::model::{Kernel, ObservationNoise, Slices, TransitionKernel, UnitSignal};
@@ -333,6 +334,9 @@ mod tests {
         }
         fn policy(&self) -> &MarkovPolicy {
             self.0.policy()
+        }
+        fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+            self.0.restrict(actions)
         }
         fn observe(&mut self, seen: &Trajectory) -> Result<()> {
             self.0.observe(seen)

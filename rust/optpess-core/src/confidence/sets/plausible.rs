@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::confidence::sets::{BetaMixture, BoundedMean, DirichletSet, SubGaussianMixture};
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::estimate::Tally;
@@ -312,6 +313,12 @@ impl ConfidenceSets {
         };
         let levels = Levels::of_row(self.row_share, self.rows[row].num_successors, unknown);
         levels.scaled(self.radius_factor)
+    }
+
+    /// Gives the rows of actions that do not exist the sets of those they stand in for.
+    pub(crate) fn restrict(&mut self, actions: &StandIns) {
+        actions.copy_rows(&mut self.rows, 1);
+        actions.copy_rows(&mut self.costs, self.num_costs);
     }
 
     /// Refuses costs that contradict bounded observations.

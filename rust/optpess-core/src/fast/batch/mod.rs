@@ -28,6 +28,7 @@ use crate::record::Recorder;
 pub(crate) fn fits_batch(learner: &AnyLearner) -> bool {
     matches!(learner, AnyLearner::OptPessPrimalDual(_))
         && learners::is_small_enough(learner.shape())
+        && learner.experience().actions().is_none()
 }
 
 /// Plays `episodes` episodes of as many replicates as the recorder has.

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::confidence::{
     ConfidenceRule, Guarantee, LearningTerms, OptimisticCost, OptimisticReward, PeerRadii,
 };
@@ -78,6 +79,10 @@ impl Algorithm for BaselineAlgorithm {
             // The given bound is the only one known.
             cost: known.margin().map(|margin| margin.safe_cost()),
         })
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        actions.check_policy("baseline", self.baseline.policy())
     }
 
     fn signals(&self) -> BiasedSignals<'_> {

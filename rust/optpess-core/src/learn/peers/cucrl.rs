@@ -11,6 +11,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::certify::within;
 use crate::confidence::{Guarantee, LearningTerms, OptimisticReward, PeerRadii, PessimisticCost};
 use crate::error::{ArrayIndex, Error, Result};
@@ -173,6 +174,7 @@ impl Algorithm for CucrlAlgorithm {
             Err(Error::Infeasible { .. }) => return Ok(self.play_baseline(known, policy)),
             Err(other) => return Err(other),
         };
+        known.fold(policy); // no value changes
         let (kernel, initial) = (&self.transitions, known.initial());
         // Re-evaluated by code that did not plan it; a policy that rounding puts above the limit is not played.
         let cost = self.evaluator.evaluate(policy, &self.cost, kernel, initial);
@@ -184,6 +186,13 @@ impl Algorithm for CucrlAlgorithm {
             reward: Some(found.value),
             cost: Some(cost),
         })
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        actions.check_policy("baseline", self.baseline.policy())?;
+        let states = self.transitions.shape.num_states();
+        actions.copy_rows(&mut self.transitions.data, states);
+        Ok(())
     }
 
     fn signals(&self) -> BiasedSignals<'_> {

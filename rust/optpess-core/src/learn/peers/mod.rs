@@ -30,6 +30,7 @@ pub use unconstrained::{UnconstrainedAlgorithm, UnconstrainedOptimistic};
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
@@ -71,6 +72,11 @@ impl PeerExperience {
         self.cost_limit
     }
 
+    /// Moves the probability of actions that do not exist to those they stand in for.
+    fn fold(&self, policy: &mut MarkovPolicy) {
+        self.experience.fold(policy);
+    }
+
     fn margin(&self) -> Option<SafetyMargin> {
         self.margin
     }
@@ -93,8 +99,14 @@ pub trait Algorithm: Send + Sync {
     /// Updates the signals of a row from its new averages.
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii);
 
-    /// Writes the policy of the next episode into `policy`.
+    /// Writes the policy of the next episode into `policy`; [`Peer`] folds away actions that do not exist.
     fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal>;
+
+    /// Called before the first plan if some actions do not exist: refuses them if pi0 plays one, and gives the rows of
+    /// tables that were given the entries of those they stand in for.
+    fn restrict(&mut self, _actions: &StandIns) -> Result<()> {
+        Ok(())
+    }
 
     /// Called when an episode is over: dual updates.
     fn end_episode(&mut self) {}
@@ -207,6 +219,7 @@ impl<A: Algorithm> Learner for Peer<A> {
         self.known.experience.protocol.await_candidate()?;
         self.refresh();
         let proposal = self.algorithm.plan(&self.known, &mut self.candidate)?;
+        self.known.fold(&mut self.candidate); // no value changes
         std::mem::swap(&mut self.candidate, &mut self.policy);
         self.proposal = Some(proposal);
         let episode = self.known.experience.protocol.deploy()?;
@@ -220,6 +233,14 @@ impl<A: Algorithm> Learner for Peer<A> {
     fn observe(&mut self, seen: &Trajectory) -> Result<()> {
         self.known.experience.observe(seen)?;
         self.algorithm.end_episode();
+        Ok(())
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        self.known.experience.check_restriction(actions)?;
+        self.algorithm.restrict(actions)?;
+        self.known.experience.restrict(actions);
+        actions.fold(&mut self.policy);
         Ok(())
     }
 

@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::actions::StandIns;
 use crate::confidence::{Guarantee, LearningTerms, PeerRadii, PessimisticCost, SafetyMargin};
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::estimate::RowEstimate;
@@ -128,6 +129,7 @@ impl SopsAlgorithm {
         let mut oracle = ExtendedOracle::on(&problem, &mut self.work);
         let source = PolicySource::Plausible;
         let proposal = self.plan.plan(&mut oracle, known, source, policy)?;
+        known.fold(policy); // no value changes
         let (limit, safe_cost) = (self.margin.cost_limit(), self.margin.safe_cost());
         let mut members = Vec::with_capacity(2);
         let mut weight = 0.0;
@@ -215,6 +217,10 @@ impl Algorithm for SopsAlgorithm {
         };
         self.deployed = Some((mixture, proposal));
         Ok(played)
+    }
+
+    fn restrict(&mut self, actions: &StandIns) -> Result<()> {
+        actions.check_policy("baseline", self.baseline.policy())
     }
 
     fn signals(&self) -> BiasedSignals<'_> {
