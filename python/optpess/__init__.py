@@ -21,8 +21,8 @@ The names below are the public interface; everything else may change. They fall 
   follows is a ``Guarantee``: ``ZeroViolation``, ``BoundedViolation`` or
   ``SafeMixture``.
 - deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate``.
-- runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, and what they return: ``Run`` with
-  ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``.
+- runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, ``reproduce``, and what they return:
+  ``Run`` with ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``, ``Reproduction``.
 - exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.
 """
 
@@ -94,6 +94,7 @@ from optpess.plan.solve import solve, solve_signals
 from optpess.run.compare import Comparison, compare
 from optpess.run.forecast import Forecast, forecast
 from optpess.run.record import Finding, Run, Trace, load_run
+from optpess.run.reproduce import Reproduction, reproduce
 from optpess.run.simulate import simulate
 
 __all__ = [
@@ -144,6 +145,7 @@ __all__ = [
     "Progress",
     "ProtocolError",
     "Reevaluation",
+    "Reproduction",
     "RolloutCertificate",
     "Run",
     "SafeBaseline",
@@ -174,6 +176,7 @@ __all__ = [
     "mix_policies",
     "occupancy",
     "policy_from_occupancy",
+    "reproduce",
     "sample",
     "simulate",
     "solve",

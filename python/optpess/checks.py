@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from operator import index
+from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
 from optpess.exceptions import InvalidInputError
 
-__all__ = ["check_type", "optional_module", "unknown_name"]
+__all__ = ["check_type", "optional_module", "real_number", "shown", "unknown_name", "whole_number"]
 
 _Kind = TypeVar("_Kind")
 
@@ -17,10 +18,9 @@ def check_type(argument: str, value: object, kind: type[_Kind], hint: str = "") 
     """The value, if it is of this class; else a refusal that names the argument and both classes."""
     if isinstance(value, kind):
         return value
-    text = repr(value) if isinstance(value, str | int | float | bool | None) else "given"
     advice = f"; {hint}" if hint else ""
     raise InvalidInputError(
-        f"{argument} is {text}, of type {type(value).__name__}; it must be of type "
+        f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be of type "
         f"{kind.__name__}{advice}"
     )
 
@@ -47,3 +47,36 @@ def optional_module(name: str, extra: str, what: str) -> Any:
             f"{what} needs {package}: pip install {package} "
             f"(or, in a checkout of optpess, pip install '.[{extra}]')"
         ) from error
+
+
+def whole_number(argument: str, value: object, *, least: int = 1) -> int:
+    """A whole number of at least ``least``; floats, texts and truth values are refused."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InvalidInputError(
+            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a whole number"
+        )
+    number = index(value)
+    if number < least:
+        raise InvalidInputError(f"{argument} is {number}; it must be at least {least}")
+    return number
+
+
+def real_number(argument: str, value: object) -> float:
+    """A real number as a float; texts, truth values and arrays of several numbers are refused."""
+    is_text = isinstance(value, str | bytes | bool)
+    if is_text or not isinstance(value, SupportsFloat | SupportsIndex):
+        raise InvalidInputError(
+            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a number"
+        )
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be one number"
+        ) from None
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, or only its kind."""
+    text = repr(value)
+    return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"

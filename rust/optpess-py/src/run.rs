@@ -34,6 +34,7 @@ pub fn simulate_learner<'py>(
     episodes: &Bound<'py, PyAny>,
     trace: bool,
     audit: bool,
+    learners: bool,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let model = &*model.get().model;
@@ -48,6 +49,7 @@ pub fn simulate_learner<'py>(
         episodes,
         trace,
         audit,
+        learners,
         engine: EngineChoice::Auto,
     };
     let progress = progress.map(Bound::unbind);
@@ -73,10 +75,22 @@ fn to_dict<'py>(
         ("signed_violation", record.signed_violation),
         ("strong_violation", record.strong_violation),
         ("multiplier", record.multiplier),
+        ("deployed_value", record.deployed_value.mean),
+        ("deployed_value_least", record.deployed_value.least),
+        ("deployed_value_greatest", record.deployed_value.greatest),
+        ("baseline_share", record.baseline_share),
     ];
+    let points = curves[0].1.len();
     for (name, curve) in curves {
-        let length = curve.len();
-        answer.set_item(name, array_out(py, curve, &[length])?)?;
+        answer.set_item(name, array_out(py, curve, &[points])?)?;
+    }
+    let costs = [
+        ("deployed_cost", record.deployed_cost.mean),
+        ("deployed_cost_least", record.deployed_cost.least),
+        ("deployed_cost_greatest", record.deployed_cost.greatest),
+    ];
+    for (name, curve) in costs {
+        answer.set_item(name, array_out(py, curve, &[points, constraints])?)?;
     }
     answer.set_item("worst_violation", record.worst_violation)?;
     answer.set_item("violating_episodes", record.violating_episodes)?;
@@ -96,7 +110,6 @@ fn to_dict<'py>(
     answer.set_item("plays", plays)?;
     answer.set_item("mixtures", record.mixtures)?;
     if record.mixtures > 0 {
-        let points = record.weight.len();
         answer.set_item("weight", array_out(py, record.weight, &[points])?)?;
         answer.set_item(
             "certified_cost",
@@ -110,6 +123,9 @@ fn to_dict<'py>(
             .map(|audit| findings(py, &audit))
             .transpose()?,
     )?;
+    if let Some(learner) = outcome.learner {
+        answer.set_item("learner", Learner { learner })?;
+    }
     if let Some(trace) = outcome.trace {
         let episodes = trace.deployed_value.len();
         let seen = PyDict::new(py);
@@ -159,6 +175,17 @@ fn findings<'py>(py: Python<'py>, audit: &Audit) -> PyResult<Bound<'py, PyDict>>
         answer.set_item(name, row)?;
     }
     Ok(answer)
+}
+
+/// V(r) and V(c_m) of a learner's baseline in a model; None if it has no baseline.
+#[pyfunction]
+pub fn baseline_values(
+    py: Python<'_>,
+    model: &Bound<'_, Model>,
+    learner: &Bound<'_, Learner>,
+) -> PyResult<Option<(f64, Vec<f64>)>> {
+    let (model, learner) = (&*model.get().model, &learner.borrow().learner);
+    call::run(py, || run::baseline_values(model, learner))
 }
 
 /// The numbers of episodes at which a run of this length is recorded.

@@ -90,11 +90,12 @@ FUNCTIONS = {
     "Transitions.sparse": (op.Transitions.sparse, 3, ["num_states", "num_actions", "horizon"]),
     "CMDP": (op.CMDP, 5, ["noise"]),
     "CMDP.stationary": (op.CMDP.stationary, 5, ["horizon", "noise"]),
-    "simulate": (partial(op.simulate, MODEL, LEARNER), 0, ["seed", "threads", "episodes"]),
+    "simulate": (partial(op.simulate, MODEL, LEARNER), 0, ["seed", "threads", "episodes", "replicates"]),
     "compare": (partial(op.compare, MODEL, {"one": LEARNER}), 0, ["replicates", "seed"]),
     "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),
     "certify": (partial(op.certify, learner=MIX), 1, []),
     "load_run": (op.load_run, 1, []),
+    "reproduce": (op.reproduce, 1, ["threads"]),
     "Gaussian": (op.Gaussian, 1, []),
     "Uniform": (op.Uniform, 1, []),
 }
