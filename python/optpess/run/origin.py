@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import platform
+import sys
 from dataclasses import dataclass
 from functools import cache
 from typing import Self
@@ -31,7 +31,7 @@ def versions() -> dict[str, str]:
     return {
         "optpess": version("optpess"),
         "numpy": np.__version__,
-        "python": platform.python_version(),
+        "python": ".".join(map(str, sys.version_info[:3])),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
@@ -27,6 +26,8 @@ def write_csv(path: str | PathLike[str], columns: Columns) -> None:
     """Writes the columns to a CSV file with a header, in UTF-8. Every float is written so that it is
     read back as it was; NaN is left empty. If writing fails, an old file stays as it was.
     """
+    import csv  # here, as it would slow the import of the package
+
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
