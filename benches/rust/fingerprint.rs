@@ -55,6 +55,7 @@ impl Visitor for Runs<'_> {
                 episodes: learner.terms().num_episodes(),
                 trace,
                 audit: false,
+                learners: false,
                 engine: EngineChoice::Auto,
             };
             let control = Control::default();

@@ -116,6 +116,7 @@ fn play<L: Learner + Clone + Into<AnyLearner>>(
         episodes,
         trace: false,
         audit: false,
+        learners: false,
         engine: EngineChoice::Auto,
     };
     let outcome = simulate(

@@ -23,7 +23,7 @@ fn measure(
     learner: impl Into<AnyLearner>,
 ) {
     let (learner, control): (AnyLearner, _) = (learner.into(), Control::default());
-    let recorder = Recorder::new(&[], 0.0, learner.cost_limit(), 1);
+    let recorder = Recorder::new(&[], 0.0, &[learner.cost_limit()], 1);
     let choice = EngineChoice::Packed;
     let mut replicate =
         Replicate::new(&case.model, learner, choice, (0, 0), recorder, &control).expect("it fits");

@@ -22,8 +22,8 @@ The names below are the public interface; everything else may change. They fall 
   ``SafeMixture``.
 - deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate``.
 - environments of one's own and Gymnasium's, read, imported, made and checked: ``environments``.
-- runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, and what they return: ``Run`` with
-  ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``.
+- runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, ``reproduce``, and what they return:
+  ``Run`` with ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``, ``Reproduction``.
 - exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.
 """
 
@@ -98,6 +98,7 @@ from optpess.plan.solve import solve, solve_signals
 from optpess.run.compare import Comparison, compare
 from optpess.run.forecast import Forecast, forecast
 from optpess.run.record import Finding, Run, Trace, load_run
+from optpess.run.reproduce import Reproduction, reproduce
 from optpess.run.simulate import simulate
 
 __all__ = [
@@ -148,6 +149,7 @@ __all__ = [
     "Progress",
     "ProtocolError",
     "Reevaluation",
+    "Reproduction",
     "RolloutCertificate",
     "Run",
     "SafeBaseline",
@@ -182,6 +184,7 @@ __all__ = [
     "occupancy",
     "policy_from_actions",
     "policy_from_occupancy",
+    "reproduce",
     "sample",
     "simulate",
     "solve",

@@ -21,6 +21,7 @@ __all__ = [
     "Transitions",
     "always_baseline",
     "backward_induction",
+    "baseline_values",
     "check_margin",
     "check_noise",
     "cucrl",
@@ -141,6 +142,13 @@ class OutcomeDict(TypedDict):
     signed_violation: FloatArray
     strong_violation: FloatArray
     multiplier: FloatArray
+    deployed_value: FloatArray
+    deployed_value_least: FloatArray
+    deployed_value_greatest: FloatArray
+    deployed_cost: FloatArray
+    deployed_cost_least: FloatArray
+    deployed_cost_greatest: FloatArray
+    baseline_share: FloatArray
     worst_violation: float
     violating_episodes: int
     first_violation: int | None
@@ -156,6 +164,7 @@ class OutcomeDict(TypedDict):
     weight: NotRequired[FloatArray]
     certified_cost: NotRequired[FloatArray]
     audit: dict[str, tuple[int, int, int | None, float]] | None
+    learner: NotRequired[Learner]
     trace: NotRequired[TraceDict]
 
 @disjoint_base
@@ -616,8 +625,10 @@ def simulate_learner(
     episodes: SupportsIndex,
     trace: bool,
     audit: bool,
+    learners: bool,
     progress: Callable[[int], object] | None,
 ) -> list[OutcomeDict]: ...
+def baseline_values(model: Model, learner: Learner) -> tuple[float, list[float]] | None: ...
 def recorded_episodes(episodes: SupportsIndex) -> list[int]: ...
 def tightening_horizon(
     sizes: tuple[int, int, int],

@@ -14,6 +14,7 @@ __all__ = [
     "ActionArray",
     "ArrayLike",
     "BoolArray",
+    "Columns",
     "CompressedRows",
     "FloatArray",
     "IndexArray",
@@ -33,6 +34,8 @@ ActionArray: TypeAlias = npt.NDArray[np.uint32]
 IndexArray: TypeAlias = npt.NDArray[np.int32]
 # The arrays of a file, by name.
 StoredArrays: TypeAlias = dict[str, npt.NDArray[Any]]
+# The columns of a table, by name: 1-d arrays of one length.
+Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
 ArrayLike: TypeAlias = npt.ArrayLike
 # [H, S, A], each row a distribution over actions.

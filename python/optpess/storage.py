@@ -11,10 +11,12 @@ import os
 import struct
 import tokenize
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +24,7 @@ import numpy.typing as npt
 from optpess.arrays import StoredArrays
 from optpess.exceptions import InvalidInputError
 
-__all__ = ["Fields", "load_arrays", "save_arrays"]
+__all__ = ["Fields", "load_arrays", "replacing", "save_arrays"]
 
 # What zipfile and NumPy raise for malformed bytes. An OSError is about the file system and is not
 # converted, with the one exception below.
@@ -53,10 +55,19 @@ class Fields:
     optional: dict[str, str] = field(default_factory=dict)
     earlier: tuple[str, ...] = ()
     """Older formats that are read as well."""
+    numbered: dict[str, str] = field(default_factory=dict)
+    """Arrays of which a file may hold several, each with a number and a slash before its name."""
 
     def kinds(self) -> dict[str, str]:
         """All names, with the format tag every file has."""
         return {"format": "U"} | self.required | self.optional
+
+    def kind_of(self, name: str) -> str | None:
+        """The kind of an array; None if no such array is expected."""
+        number, slash, rest = name.partition("/")
+        if slash and number.isascii() and number.isdecimal():
+            return self.numbered.get(rest)
+        return self.kinds().get(name)
 
 
 def save_arrays(path: str | PathLike[str], arrays: StoredArrays) -> None:
@@ -65,11 +76,18 @@ def save_arrays(path: str | PathLike[str], arrays: StoredArrays) -> None:
     If writing fails, the old file stays as it was. Members are not compressed, so that the size of the
     file bounds the memory that reading it takes.
     """
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+@contextmanager
+def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
+    """A new file that takes the place of ``path`` if nothing fails; else an old one stays as it was."""
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
         with part.open("xb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
+            yield file
         part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)
@@ -96,12 +114,12 @@ def load_arrays(path: str | PathLike[str], fields: Fields) -> StoredArrays:
         raise InvalidInputError(
             f"{path} has the format {found_format!r}; only {fields.format!r} can be read"
         )
-    kinds = fields.kinds()
     for name in {"format", *fields.required} - arrays.keys():
         raise InvalidInputError(f"{path} has no array {name!r}; found are {sorted(arrays)}")
     for name, array in arrays.items():
-        if array.dtype.kind != kinds.get(name):
-            allowed = kinds.get(name, "nothing: no such array is expected")
+        kind = fields.kind_of(name)
+        if array.dtype.kind != kind:
+            allowed = kind or "nothing: no such array is expected"
             raise InvalidInputError(
                 f"{path}: array {name!r} holds {array.dtype}; allowed is kind {allowed}"
             )

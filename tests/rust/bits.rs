@@ -1,6 +1,6 @@
 //! All bits of what a run comes to, for comparisons to the last bit. Shared with the bench `fingerprint`.
 
-use optpess_core::record::ReplicateRecord;
+use optpess_core::record::{ReplicateRecord, SpreadCurve};
 use optpess_core::run::{Outcome, Trace};
 
 /// The words of each part, by its name.
@@ -16,6 +16,9 @@ pub fn record_bits(record: &ReplicateRecord) -> Bits {
         signed_violation,
         strong_violation,
         multiplier,
+        deployed_value,
+        deployed_cost,
+        baseline_share,
         worst_violation,
         violating_episodes,
         first_violation,
@@ -35,6 +38,9 @@ pub fn record_bits(record: &ReplicateRecord) -> Bits {
         ("signed_violation", numbers(signed_violation)),
         ("strong_violation", numbers(strong_violation)),
         ("multiplier", numbers(multiplier)),
+        ("deployed_values", spread(deployed_value)),
+        ("deployed_costs", spread(deployed_cost)),
+        ("baseline_share", numbers(baseline_share)),
         ("worst_violation", numbers(&[*worst_violation])),
         ("violating_episodes", vec![*violating_episodes]),
         ("first_violation", optional(*first_violation)),
@@ -98,6 +104,15 @@ pub fn numbers(values: &[f64]) -> Vec<u64> {
 
 pub fn indices(values: &[u32]) -> Vec<u64> {
     values.iter().map(|&value| value.into()).collect()
+}
+
+fn spread(curve: &SpreadCurve) -> Vec<u64> {
+    let SpreadCurve {
+        mean,
+        least,
+        greatest,
+    } = curve;
+    [mean, least, greatest].map(|part| numbers(part)).concat()
 }
 
 /// Two words, so that no number stands for "none".

@@ -168,6 +168,7 @@ fn simulation(episodes: u64, replicates: Vec<u64>) -> Simulation {
         episodes,
         trace: true,
         audit: false,
+        learners: false,
         engine: EngineChoice::Auto,
     }
 }

@@ -155,7 +155,7 @@ fn a_mixture_with_one_member_has_the_bits_of_its_policy() {
 fn a_record_keeps_plays_weights_and_certified_costs() {
     let model = two_costs([3, 2, 3], 3);
     let points = [1, 2, 4, 6];
-    let mut recorder = Recorder::new(&points, 1.0, model.limits()[0], 1);
+    let mut recorder = Recorder::new(&points, 1.0, model.limits(), 1);
     let deployed = [
         None, // a policy alone, before the first mixture
         Some(mixture(&model, 0, &[(0, 1.0)])),
@@ -185,12 +185,13 @@ fn a_record_keeps_plays_weights_and_certified_costs() {
         recorder.note(&deployment);
         let excess = excesses[episode];
         // The first cost is no measure of the violation: the other may exceed its limit by more.
+        let value = episode as f64;
         let truth = TrueValues {
-            reward: 0.5,
-            cost: 0.0,
+            reward: value,
+            cost: 2.0 * value,
             excess,
         };
-        recorder.add_judged(episode as u64, truth, 0.0);
+        recorder.add_judged(episode as u64, truth, &[2.0 * value, -value], 0.0);
     }
     let record = recorder.finish(f64::NAN).swap_remove(0);
     assert_eq!(record.plays[PolicySource::Baseline as usize], 4);
@@ -216,4 +217,13 @@ fn a_record_keeps_plays_weights_and_certified_costs() {
         (2, Some(2))
     );
     assert_eq!(record.worst_violation.to_bits(), 0.5_f64.to_bits());
+    // Between the record points lie the episodes 0, 1, 2 and 3, 4 and 5.
+    assert_eq!(record.deployed_value.mean, [0.0, 1.0, 2.5, 4.5]);
+    assert_eq!(record.deployed_value.least, [0.0, 1.0, 2.0, 4.0]);
+    assert_eq!(record.deployed_value.greatest, [0.0, 1.0, 3.0, 5.0]);
+    let costs = record.deployed_cost;
+    assert_eq!(costs.mean, [0.0, -0.0, 2.0, -1.0, 5.0, -2.5, 9.0, -4.5]);
+    assert_eq!(costs.least, [0.0, 0.0, 2.0, -1.0, 4.0, -3.0, 8.0, -5.0]);
+    assert_eq!(costs.greatest, [0.0, 0.0, 2.0, -1.0, 6.0, -2.0, 10.0, -4.0]);
+    assert_eq!(record.baseline_share, [1.0, 1.0, 0.5, 0.5]);
 }

@@ -8,7 +8,8 @@ use optpess_core::error::Error;
 use optpess_core::fast::isa::{InstructionSet, available, force};
 use optpess_core::learn::{AnyLearner, Learner};
 use optpess_core::model::ObservationNoise;
-use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, simulate};
+use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, Trace, simulate};
+use optpess_core::trajectory::Trajectory;
 
 use crate::bits::{Bits, outcome_bits, record_bits};
 use crate::cases::{Problem, Visitor, terms};
@@ -83,6 +84,7 @@ impl Visitor for AllEngines<'_> {
             episodes: learner.terms().num_episodes(),
             trace,
             audit: false,
+            learners: false,
             engine,
         };
         let expected = run(
@@ -131,6 +133,89 @@ impl Visitor for AllEngines<'_> {
                 }
             }
         });
+    }
+}
+
+/// How many episodes are left for the learners that a run gives back.
+const LEFT: u64 = 30;
+
+/// Every learner by every engine: the learner that a shorter run gives back goes on, on its own, and comes to the bits of
+/// the learner of the whole run.
+struct GivenBack<'a> {
+    problem: &'a Problem,
+    batch: bool,
+    cases: usize,
+}
+
+impl Visitor for GivenBack<'_> {
+    fn visit<L: Learner + Clone + Into<AnyLearner>>(&mut self, name: &str, learner: &L) {
+        let last = learner.terms().num_episodes().min(400);
+        let simulation = |engine, episodes, trace| Simulation {
+            replicates: (0..9).collect(),
+            seed: 5,
+            threads: 1,
+            episodes,
+            trace,
+            audit: false,
+            learners: true,
+            engine,
+        };
+        let asked = simulation(EngineChoice::Plain, last, true);
+        let whole = run(self.problem, learner, &asked);
+        let mut engines = vec![EngineChoice::Auto, EngineChoice::Plain];
+        if self.batch && name == "primal-dual" {
+            engines.extend([1, 8].map(|lanes| EngineChoice::Batch { lanes }));
+        }
+        for engine in engines {
+            let asked = simulation(engine, last - LEFT, false);
+            let shorter = run(self.problem, learner, &asked);
+            assert_eq!(shorter.len(), whole.len());
+            for (outcome, expected) in shorter.into_iter().zip(&whole) {
+                let mut found = outcome.learner.unwrap();
+                assert_eq!(found.episodes_observed(), last - LEFT);
+                let trace = expected.trace.as_ref().unwrap();
+                for episode in last - LEFT..last {
+                    found.next_policy().unwrap();
+                    let seen = trajectory(self.problem, trace, episode as usize);
+                    found.observe(&seen).unwrap();
+                }
+                let bytes = |learner: &AnyLearner| postcard::to_stdvec(learner).unwrap();
+                let same = bytes(&found) == bytes(expected.learner.as_ref().unwrap());
+                assert!(same, "{name}, {engine:?}");
+                self.cases += 1;
+            }
+        }
+    }
+}
+
+/// One episode of a trace.
+fn trajectory(problem: &Problem, trace: &Trace, episode: usize) -> Trajectory {
+    let (shape, costs) = (problem.model.shape(), problem.model.costs().len());
+    let horizon = shape.horizon();
+    let steps = episode * horizon..(episode + 1) * horizon;
+    Trajectory::with_costs(
+        shape,
+        costs,
+        trace.states[steps.clone()].to_vec(),
+        trace.actions[steps.clone()].to_vec(),
+        trace.rewards[steps].to_vec(),
+        trace.costs[episode * costs * horizon..(episode + 1) * costs * horizon].to_vec(),
+    )
+    .unwrap()
+}
+
+#[test]
+fn a_learner_that_a_run_gives_back_goes_on_as_the_whole_run_does() {
+    for (sizes, batch) in [([3, 2, 3], true), ([5, 3, 4], true), ([10, 2, 6], false)] {
+        let problem = Problem::random(sizes, 3);
+        let mut visitor = GivenBack {
+            problem: &problem,
+            batch,
+            cases: 0,
+        };
+        visit_ours(&problem, terms(400, 0.02), &mut visitor);
+        problem.visit_peers(terms(60, 0.02), &mut visitor);
+        assert!(visitor.cases > 200);
     }
 }
 
@@ -253,6 +338,7 @@ fn compare_audited<L: Learner + Clone + Into<AnyLearner>>(problem: &Problem, lea
             episodes: learner.terms().num_episodes(),
             trace,
             audit,
+            learners: false,
             engine,
         };
         let outcomes = run(problem, learner, &asked);
@@ -297,6 +383,7 @@ fn refusal<L: Learner + Clone + Into<AnyLearner>>(
         episodes: 10,
         trace,
         audit,
+        learners: false,
         engine,
     };
     let control = Control::default();

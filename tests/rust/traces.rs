@@ -40,6 +40,7 @@ fn one_replicate<L: Learner + Clone + Into<AnyLearner>>(learner: &L, seed: u64) 
         episodes: learner.terms().num_episodes(),
         trace: true,
         audit: false,
+        learners: false,
         engine: EngineChoice::Auto,
     }
 }

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from optpess import storage
+from optpess.arrays import Columns, StoredArrays
+from optpess.checks import check_type, shown
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.model import CMDP
+from optpess.run import files, tables
 from optpess.run.record import Run
-from optpess.run.simulate import simulate
+from optpess.run.simulate import check_arguments, replicate_numbers, simulate_as
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,16 +30,23 @@ _COLUMNS = {
     "learner": "learner",
     "confidence": "confidence",
     "regret": "regret",
+    "gain": "gain",
     "weak_violation": "weak violation",
     "strong_violation": "strong violation",
     "violating_episodes": "violating episodes",
     "worst_violation": "worst violation",
+    "baseline_share": "on the baseline",
     "microseconds": "us per episode",
     "guarantee": "guarantee",
     "growth_exponent": "regret exponent",
     "weak_exponent": "weak exponent",
     "strong_exponent": "strong exponent",
 }
+_FIELDS = storage.Fields(
+    "optpess.Comparison/1",
+    required={"facts": "U"},
+    numbered={"format": "U"} | files.REQUIRED | files.OPTIONAL,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +62,11 @@ class Comparison:
     def table(self) -> list[dict[str, Any]]:
         """One row for each learner, at the last episode.
 
-        ``learner`` is its name, ``confidence`` its confidence rule. ``regret``, ``weak_violation``,
-        ``strong_violation`` and ``violating_episodes`` are means over replicates; ``worst_violation``
-        is the largest of any replicate. ``microseconds`` is the processor time of an episode,
+        ``learner`` is its name, ``confidence`` its confidence rule. ``regret``, ``gain`` (None without a
+        baseline), ``weak_violation``, ``strong_violation`` and ``violating_episodes`` are means over
+        replicates; each has a standard error, such as ``regret_error``, which is NaN for a single
+        replicate. ``worst_violation`` is the largest of any replicate, ``baseline_share`` the share of
+        all episodes that played the baseline. ``microseconds`` is the processor time of an episode,
         ``guarantee`` that of the learner or None. ``growth_exponent`` (of the regret),
         ``weak_exponent`` and ``strong_exponent`` (of the violations) are :meth:`Run.growth_exponent`
         over the last decade: median, least and largest over replicates, NaN if the curve of a replicate
@@ -61,14 +76,20 @@ class Comparison:
 
     def _row(self, name: str, run: Run) -> dict[str, Any]:
         episodes = int(run.episodes[-1]) * len(run.replicates)
-        return {
-            "learner": name,
-            "confidence": run.parameters.get("confidence"),
-            "regret": float(run.reward_regret[:, -1].mean()),
-            "weak_violation": float(run.weak_violation[:, -1].mean()),
-            "strong_violation": float(run.strong_violation[:, -1].mean()),
-            "violating_episodes": float(run.violating_episodes.mean()),
+        means = {
+            "regret": run.reward_regret[:, -1],
+            "gain": None if run.gain is None else run.gain[:, -1],
+            "weak_violation": run.weak_violation[:, -1],
+            "strong_violation": run.strong_violation[:, -1],
+            "violating_episodes": run.violating_episodes,
+        }
+        row: dict[str, Any] = {"learner": name, "confidence": run.parameters.get("confidence")}
+        for key, values in means.items():
+            row[key] = None if values is None else float(values.mean())
+            row[f"{key}_error"] = None if values is None else tables.standard_error(values)
+        return row | {
             "worst_violation": float(run.worst_violation.max()),
+            "baseline_share": float(run.baseline_episodes.sum() / episodes),
             "microseconds": 1e6 * self.seconds[name] / episodes,
             "guarantee": run.guarantee,
             "growth_exponent": _spread(run, "reward_regret"),
@@ -76,16 +97,69 @@ class Comparison:
             "strong_exponent": _spread(run, "strong_violation"),
         }
 
+    def columns(self) -> Columns:
+        """:meth:`Run.columns` of all runs one below the other, with the learners' names in ``learner``.
+        Curves that a run does not have are NaN in its rows.
+        """
+        parts = {name: run.columns() for name, run in self.runs.items()}
+        lengths = {name: len(part["episodes"]) for name, part in parts.items()}
+        names = dict.fromkeys(key for part in parts.values() for key in part)
+        columns: Columns = {
+            "learner": np.repeat(np.array(list(lengths), dtype=np.str_), list(lengths.values()))
+        }
+        for key in names:
+            each = (part.get(key, np.full(lengths[name], np.nan)) for name, part in parts.items())
+            columns[key] = np.concatenate(list(each))
+        return columns
+
+    def to_frame(self) -> Any:
+        """:meth:`columns` as a pandas DataFrame."""
+        return tables.to_frame(self.columns(), "Comparison.to_frame")
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Writes :meth:`columns` to a CSV file with a header; floats are read back as they were."""
+        tables.write_csv(path, self.columns())
+
     def to_markdown(self) -> str:
-        """The table in Markdown."""
-        lines = [
-            "| " + " | ".join(_COLUMNS.values()) + " |",
-            "| " + " | ".join("---" for _ in _COLUMNS) + " |",
-        ]
-        for row in self.table:
-            cells = (_shown(row[name]) for name in _COLUMNS)
-            lines.append("| " + " | ".join(cells) + " |")
-        return "\n".join(lines)
+        """The table in Markdown; means over several replicates have their standard errors."""
+        rows = ([_shown(row, name) for name in _COLUMNS] for row in self.table)
+        return tables.markdown(list(_COLUMNS.values()), rows)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes all runs and seconds to one ``.npz`` file, as :meth:`Run.save` does."""
+        facts = {"learners": list(self.runs), "seconds": [self.seconds[name] for name in self.runs]}
+        arrays: StoredArrays = {"format": np.array(_FIELDS.format), "facts": np.array(json.dumps(facts))}
+        first: StoredArrays = {}
+        for number, run in enumerate(self.runs.values()):
+            stored = files.arrays_of(run)
+            # The model is the same for all, and is written once.
+            kept = {name: array for name, array in stored.items() if not _repeats(name, array, first)}
+            arrays |= {f"{number}/{name}": array for name, array in kept.items()}
+            first = first or stored
+        storage.save_arrays(path, arrays)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Reads a comparison written by :meth:`save`."""
+        arrays = storage.load_arrays(path, _FIELDS)
+        try:
+            facts = json.loads(str(arrays["facts"]))
+            names, seconds = [str(name) for name in facts["learners"]], facts["seconds"]
+            runs: dict[str, Run] = {}
+            models: StoredArrays = {}
+            for number, name in enumerate(names):
+                prefix = f"{number}/"
+                own = {
+                    key.removeprefix(prefix): array
+                    for key, array in arrays.items()
+                    if key.startswith(prefix)
+                }
+                models = models or {key: own[key] for key in own if key.startswith("model_")}
+                shared = models if "learner_state" in own else {}
+                runs[name] = Run(**files.parts_of(shared | own))
+            return cls(runs, dict(zip(names, map(float, seconds), strict=True)))
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise InvalidInputError(f"{path} does not hold a comparison: {error!r}") from error
 
     def plot(self) -> Figure:
         """Regret, violations and multipliers of all runs in the same panels, as a matplotlib figure."""
@@ -101,7 +175,7 @@ def compare(
     model: CMDP,
     learners: Mapping[str, Learner],
     *,
-    replicates: int = 1,
+    replicates: int | Iterable[int] = 1,
     seed: int = 0,
     episodes: int | None = None,
     progress: bool = True,
@@ -113,11 +187,11 @@ def compare(
     Args:
         model: the true model, with the learners' limits.
         learners: by their names in the table. They are copied, not changed.
-        replicates: how many replicates of each learner.
+        replicates: how many replicates of each learner, or their numbers.
         seed: the seed of the random numbers, the same for all.
         episodes: how many episodes each plays; None for all that it has left. It must be given if a
             learner has no ``num_episodes``.
-        progress: whether to show progress bars on a terminal.
+        progress: whether to show progress bars on a terminal, with the learner that is running.
 
     Example:
         >>> import optpess as op
@@ -130,15 +204,24 @@ def compare(
         >>> [row["learner"] for row in found.table]
         ['ours', 'free']
     """
+    if not isinstance(learners, Mapping):
+        raise InvalidInputError(
+            f"learners is {shown(learners)}, of type {type(learners).__name__}; it must be a dictionary "
+            "of learners by their names; the order is compare(model, learners)"
+        )
     if not learners:
         raise InvalidInputError("learners is empty; there is nothing to compare")
-    runs, seconds = {}, {}
     for name, learner in learners.items():
+        check_type("a name in learners", name, str)
+        check_arguments(model, learner, "compare", f"learners[{name!r}]")
+    numbers, runs, seconds = replicate_numbers(replicates), {}, {}
+    for place, (name, learner) in enumerate(learners.items(), start=1):
         start = time.process_time()
-        runs[name] = simulate(
+        runs[name] = simulate_as(
+            f"{place} of {len(learners)}: {name}",
             model,
             learner,
-            replicates=replicates,
+            numbers=numbers,
             seed=seed,
             threads=1,
             episodes=episodes,
@@ -154,10 +237,17 @@ def _spread(run: Run, curve: str) -> tuple[float, float, float]:
     return float(np.median(slopes)), float(slopes.min()), float(slopes.max())
 
 
-def _shown(value: Any) -> str:
+def _repeats(name: str, array: Any, first: StoredArrays) -> bool:
+    """Whether an array is one of the model's and the same in the first run."""
+    known = first.get(name)
+    return name.startswith("model_") and known is not None and np.array_equal(known, array)
+
+
+def _shown(row: dict[str, Any], name: str) -> str:
+    value = row[name]
     if isinstance(value, tuple):
         middle, least, most = value
         return "-" if np.isnan(middle) else f"{middle:.2f} ({least:.2f} to {most:.2f})"
-    if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return "none" if value is None else str(value)
+    if name == "gain" and value is None:
+        return "-"
+    return tables.cell(value, row.get(f"{name}_error"))

@@ -9,6 +9,7 @@ from optpess import _core
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessPrimalDual
 from optpess.model import CMDP
+from optpess.run.simulate import check_arguments
 
 __all__ = ["Forecast", "forecast"]
 
@@ -58,6 +59,7 @@ def forecast(model: CMDP, learner: Learner) -> Forecast:
         >>> expected.leaves_baseline, expected.beyond_num_episodes, expected.would_leave_baseline > 1000
         (None, True, True)
     """
+    check_arguments(model, learner, "forecast")
     would_leave = learner._inner.gate_extrapolation(model)
     last = learner.num_episodes
     beyond = would_leave is not None and last is not None and would_leave >= last
@@ -80,7 +82,7 @@ def _seconds(model: CMDP, learner: Learner, last: int) -> float:
     burst = min(256, left)
     while True:
         start = time.perf_counter()
-        _core.simulate_learner(model, learner._inner, 0.0, [0], 0, 1, burst, False, False, None)
+        _core.simulate_learner(model, learner._inner, 0.0, [0], 0, 1, burst, False, False, False, None)
         elapsed = time.perf_counter() - start
         if elapsed > _LONG_ENOUGH or burst == left:
             return left * elapsed / burst

@@ -1,53 +1,35 @@
-"""The record of a simulation: curves, exact totals, the guarantee and all parameters; and its file."""
+"""The record of a simulation: curves, exact totals, the guarantee and all parameters."""
 
 from __future__ import annotations
 
-import importlib
-import json
-from collections.abc import Callable
-from dataclasses import astuple, dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from optpess import storage
-from optpess.arrays import BoolArray, FloatArray, IntArray
+from optpess.arrays import BoolArray, Columns, FloatArray, IntArray
+from optpess.checks import check_type, unknown_name
 from optpess.exceptions import InvalidInputError
-from optpess.learn.terms import BoundedViolation, Guarantee, SafeMixture, ZeroViolation
+from optpess.learn.base import Learner
+from optpess.learn.terms import Guarantee
+from optpess.model.units import Units
+from optpess.run import files, tables
+from optpess.run.files import COST_CURVES, CURVES, WINDOW_CURVES, Finding
+from optpess.run.origin import Origin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["Finding", "Run", "Trace", "load_run"]
 
-_FORMAT = "optpess.Run/1"
-_CURVES = ("reward_regret", "weak_violation", "strong_violation", "multiplier")
-_FLOAT_TOTALS = ("worst_violation", "least_slack", "largest_repair", "safe_cost")
-_COUNT_TOTALS = (
-    "violating_episodes",
-    "first_violation",
-    "baseline_episodes",
-    "estimation_episodes",
-    "first_planned",
-    "repairs",
-)
-# Of learners that deploy mixtures.
-_MIXTURE_ARRAYS = {"weight": "f", "certified_cost": "f", "mixtures": "i"}
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """The result of one check of the audit in one replicate."""
-
-    made: int
-    """How often the check was made."""
-    failed: int
-    """How often it failed."""
-    first_failure: int | None
-    """The first failing episode, from 0."""
-    worst_excess: float
-    """The largest amount by which it failed."""
+_FIELDS = storage.Fields(files.FORMAT, files.REQUIRED, files.OPTIONAL, files.EARLIER)
+# The curves of which a slope can be asked for.
+_SLOPES = (*CURVES, "signed_violation", "gain")
+# What two records can differ in; the others describe the software, or are not kept in files.
+_NOT_COMPARED = ("traces", "versions", "_learners", "_origin")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,12 +56,16 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """The record of R replicates at T record points. Values and costs of policies are exact.
+    """The record of R replicates at T record points, with M constraints. Values and costs of policies
+    are exact, and in the units of the model.
 
     V(r) and V(c) are those of the deployed policy. A learner may deploy a mixture, of which a coin
     chooses a policy for each episode; V(r) and V(c) are then the weighted sums over its members,
     whichever of them the coin chose. With several constraints, V(c) - limit stands for the largest
     excess over any of the limits.
+
+    The window of a record point is made of the episodes since the record point before. Fields that
+    records of earlier versions lack are None in them.
     """
 
     episodes: IntArray
@@ -139,6 +125,54 @@ class Run:
     ``[R, T, M]``; None for learners that deploy no mixtures."""
     mixtures: IntArray | None = field(default=None, repr=False)
     """How many different mixtures were deployed, ``[R]``; None for learners that deploy none."""
+    signed_violation: FloatArray | None = field(default=None, repr=False)
+    """Sum over episodes of V(c) - limit, signed, ``[R, T]``; ``weak_violation`` is its positive part."""
+    deployed_value: FloatArray | None = field(default=None, repr=False)
+    """The mean V(r) of each window, ``[R, T]``."""
+    deployed_value_least: FloatArray | None = field(default=None, repr=False)
+    """The least V(r) of any episode of the window, ``[R, T]``."""
+    deployed_value_greatest: FloatArray | None = field(default=None, repr=False)
+    """The greatest V(r) of any episode of the window, ``[R, T]``."""
+    deployed_cost: FloatArray | None = field(default=None, repr=False)
+    """The mean V(c) of each window, ``[R, T, M]``."""
+    deployed_cost_least: FloatArray | None = field(default=None, repr=False)
+    """The least V(c) of any episode of the window, ``[R, T, M]``."""
+    deployed_cost_greatest: FloatArray | None = field(default=None, repr=False)
+    """The greatest V(c) of any episode of the window, ``[R, T, M]``."""
+    baseline_share: FloatArray | None = field(default=None, repr=False)
+    """The share of the episodes of the window that played the baseline, ``[R, T]``."""
+    gain: FloatArray | None = field(default=None, repr=False)
+    """Sum over episodes of V(r) minus that of the baseline, ``[R, T]``; None without a baseline."""
+    baseline_value: float | None = None
+    """V(r) of the baseline in the true model; None for learners without a baseline."""
+    baseline_costs: FloatArray | None = field(default=None, repr=False)
+    """V(c) of the baseline in the true model, ``[M]``; None for learners without a baseline."""
+    cost_limits: FloatArray | None = field(default=None, repr=False)
+    """The limits, ``[M]``."""
+    units: Units = field(default=Units(), repr=False)
+    """The units of the model. V(c) - limit is in the unit of the costs if all have ranges of one width;
+    else in parts of their ranges, so that an excess over one limit can be compared with another."""
+    versions: dict[str, str] | None = field(default=None, repr=False)
+    """The versions of optpess, NumPy and Python that made the record."""
+    _learners: tuple[Learner, ...] | None = field(default=None, repr=False)
+    _origin: Origin | None = field(default=None, repr=False)
+
+    @property
+    def learners(self) -> tuple[Learner, ...]:
+        """The learners after the last episode, one for each replicate, in the order of ``replicates``.
+
+        They are live: each goes on where its replicate stopped, its coin too, by ``next_policy`` and
+        ``observe`` or in another :func:`simulate`. That one starts from a copy, and draws episodes and
+        coins anew from its seed and the number of the replicate: give it another seed than this run had,
+        or it meets the random numbers of this run a second time. Learners are not saved with the run;
+        see :meth:`Learner.save`.
+        """
+        if self._learners is None:
+            raise InvalidInputError(
+                "this run has kept no learners: they are not saved with a run, and runs of many "
+                "replicates keep them only if asked; pass learners=True to simulate"
+            )
+        return self._learners
 
     def growth_exponent(self, decades: float = 1.0, of: str = "reward_regret") -> FloatArray:
         """The slope of log(curve) against log(episodes) over the last decades, ``[R]``; NaN if the
@@ -146,10 +180,12 @@ class Run:
 
         Args:
             decades: how many factors of ten before the end to fit.
-            of: ``"reward_regret"`` or the name of another curve.
+            of: ``"reward_regret"`` or the name of another curve that sums episodes.
         """
-        if of not in _CURVES:
-            raise InvalidInputError(f"of is {of!r}; allowed are {', '.join(_CURVES)}")
+        if of not in _SLOPES:
+            raise unknown_name("of", of, _SLOPES)
+        if getattr(self, of) is None:
+            raise InvalidInputError(f"of is {of!r}, which this run does not have")
         last = self.episodes >= self.episodes[-1] / 10**decades
         logs = np.log(self.episodes[last])
         centred = logs - logs.mean()
@@ -159,38 +195,138 @@ class Run:
             slopes = (np.log(curves) @ centred) / (centred @ centred)
         return np.where((curves > 0).all(axis=1), slopes, np.nan)
 
-    def to_frame(self) -> Any:
-        """The curves as a pandas DataFrame, one row for each replicate and record point."""
-        try:
-            pd: Any = importlib.import_module("pandas")
-        except ImportError as error:
-            raise ImportError("Run.to_frame needs pandas: pip install optpess[frame]") from error
+    def columns(self) -> Columns:
+        """Every curve as a 1-d array, one row for each replicate and record point.
+
+        With M > 1 constraints, costs have a column for each: ``deployed_cost_0``, ``deployed_cost_1``.
+
+        Example:
+            >>> import optpess as op
+            >>> pair = op.zoo.problem("pair")
+            >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+            ...     baseline=op.SafeBaseline(pair.safe_policy, op.SafetyMargin(0.6, 0.135)))
+            >>> run = op.simulate(pair.model, learner, episodes=3, replicates=2, progress=False)
+            >>> columns = run.columns()
+            >>> columns["replicate"], columns["episodes"]
+            (array([0, 0, 0, 1, 1, 1]), array([1, 2, 3, 1, 2, 3]))
+            >>> columns["baseline_share"]
+            array([1., 1., 1., 1., 1., 1.])
+        """
         num_replicates, num_points = self.reward_regret.shape
-        columns: dict[str, Any] = {
+        columns: Columns = {
             "replicate": np.repeat(self.replicates, num_points),
             "episodes": np.tile(self.episodes, num_replicates),
         }
-        columns |= {name: getattr(self, name).ravel() for name in _CURVES}
-        if self.weight is not None:
-            columns["weight"] = self.weight.ravel()
-        return pd.DataFrame(columns)
+        for name in (*CURVES, "weight", *WINDOW_CURVES, "gain"):
+            if (curve := getattr(self, name)) is not None:
+                columns[name] = curve.ravel()
+        for name in (*COST_CURVES, "certified_cost"):
+            if (curve := getattr(self, name)) is not None:
+                columns |= tables.columns_of_axis(name, curve)
+        return columns
+
+    def to_frame(self) -> Any:
+        """:meth:`columns` as a pandas DataFrame."""
+        return tables.to_frame(self.columns(), "Run.to_frame")
+
+    def to_csv(self, path: str | PathLike[str]) -> None:
+        """Writes :meth:`columns` to a CSV file with a header; floats are read back as they were."""
+        tables.write_csv(path, self.columns())
+
+    def to_markdown(self) -> str:
+        """The totals at the last episode, over replicates, and all parameters, in Markdown."""
+        totals = (
+            (label, *map(tables.cell, _spread(values))) for label, values in self._totals().items()
+        )
+        parameters = self.parameters | {
+            "replicates": _numbers_text(self.replicates),
+            "optimal_value": self.optimal_value,
+            "baseline_value": self.baseline_value,
+            "baseline_costs": None if self.baseline_costs is None else self.baseline_costs.tolist(),
+            "guarantee": self.guarantee,
+            "void_because": self.void_because,
+            "versions": self.versions,
+        }
+        header = ("total", "mean", "standard error", "least", "greatest")
+        facts = ((name, tables.cell(value)) for name, value in parameters.items())
+        return "\n\n".join(
+            (tables.markdown(header, totals), tables.markdown(("parameter", "value"), facts))
+        )
+
+    def _totals(self) -> dict[str, FloatArray | IntArray]:
+        """What the run came to in each replicate, ``[R]``, by its name in a table."""
+        played = float(self.episodes[-1])
+        totals: dict[str, FloatArray | IntArray] = {"regret of reward": self.reward_regret[:, -1]}
+        if self.gain is not None:
+            totals["gain over the baseline"] = self.gain[:, -1]
+        totals["value of an episode"] = self.optimal_value - self.reward_regret[:, -1] / played
+        if self.deployed_cost is not None and self.cost_limits is not None:
+            weights = np.diff(self.episodes, prepend=0) / played
+            costs = np.einsum("t,rtm->rm", weights, self.deployed_cost)
+            assert self.deployed_cost_greatest is not None
+            most = self.deployed_cost_greatest.max(axis=1)
+            for m, limit in enumerate(self.cost_limits.tolist()):
+                which = "" if len(self.cost_limits) == 1 else f" {m}"
+                totals[f"cost{which} of an episode (limit {limit:g})"] = costs[:, m]
+                totals[f"greatest cost{which} of an episode"] = most[:, m]
+        if self.signed_violation is not None:
+            totals["signed violation"] = self.signed_violation[:, -1]
+        return totals | {
+            "weak violation": self.weak_violation[:, -1],
+            "strong violation": self.strong_violation[:, -1],
+            "violating episodes": self.violating_episodes,
+            "worst violation": self.worst_violation,
+            "share of episodes on the baseline": self.baseline_episodes / played,
+        }
+
+    @classmethod
+    def concat(cls, runs: Iterable[Run]) -> Self:
+        """One run of the replicates of several, in the order given.
+
+        The runs must have the same model, learner, seed and episodes, and different replicates: then the
+        result is the run that one :func:`simulate` of all replicates gives.
+
+        Example:
+            >>> import optpess as op
+            >>> model = op.zoo.pair()
+            >>> learner = op.OPDOP(shape=model.shape, initial=model.initial, num_episodes=100,
+            ...                    margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135))
+            >>> first = op.simulate(model, learner, replicates=[0, 1], progress=False)
+            >>> second = op.simulate(model, learner, replicates=[2], progress=False)
+            >>> op.Run.concat([first, second]).replicates
+            array([0, 1, 2])
+        """
+        if isinstance(runs, Run):
+            raise InvalidInputError("runs is a single Run; it must be a sequence of runs")
+        given = [check_type(f"runs[{i}]", run, Run) for i, run in enumerate(runs)]
+        if not given:
+            raise InvalidInputError("runs is empty; there is nothing to join")
+        for number, run in enumerate(given[1:], start=1):
+            _check_joinable(given[0], run, number)
+        numbers = np.concatenate([run.replicates for run in given])
+        found, counts = np.unique(numbers, return_counts=True)
+        if (counts > 1).any():
+            raise InvalidInputError(
+                f"replicate {found[counts > 1][0]} is in several runs; each must be there once"
+            )
+        return cls(**_joined(given))
+
+    def same_as(self, other: Run) -> bool:
+        """Whether both records agree in every bit. Traces, learners and versions are left out."""
+        return not self._differences(other)
+
+    def _differences(self, other: Run) -> tuple[str, ...]:
+        """The fields in which the records differ."""
+        names = (each.name for each in fields(self) if each.name not in _NOT_COMPARED)
+        return tuple(name for name in names if _differ(getattr(self, name), getattr(other, name)))
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the record to a ``.npz`` file, without pickle; traces are left out."""
-        facts = {
-            "optimal_value": self.optimal_value,
-            "guarantee": _guarantee_out(self.guarantee),
-            "void_because": self.void_because,
-            "parameters": self.parameters,
-            "audits": None if self.audits is None else [_audit_out(audit) for audit in self.audits],
-            "plays": list(self.plays),
-        }
-        arrays = {name: getattr(self, name) for name in _array_kinds()}
-        arrays |= {name: getattr(self, name) for name in _MIXTURE_ARRAYS if self.mixtures is not None}
-        if self.plays:
-            arrays["plays"] = np.stack(list(self.plays.values()))  # [sources, R]
-        tags = {"format": np.array(_FORMAT), "facts": np.array(json.dumps(facts))}
-        storage.save_arrays(path, tags | arrays)
+        """Writes the record to a ``.npz`` file, without pickle.
+
+        The file also holds the model and the learner as it was before the first episode, so that
+        :func:`optpess.reproduce` can run it again. Traces and :attr:`learners` are left out.
+        """
+        storage.save_arrays(path, {"format": np.array(files.FORMAT)} | files.arrays_of(self))
 
     def plot(self) -> Figure:
         """Regret, violations and multiplier against episodes, as a matplotlib figure."""
@@ -218,93 +354,88 @@ class Run:
 
 def load_run(path: str | PathLike[str]) -> Run:
     """Reads a record written by :meth:`Run.save`."""
-    # Older files have no plays and no arrays of mixtures.
-    optional = {"plays": "i"} | _MIXTURE_ARRAYS
-    fields = storage.Fields(_FORMAT, required={"facts": "U"} | _array_kinds(), optional=optional)
-    arrays = storage.load_arrays(path, fields)
+    arrays = storage.load_arrays(path, _FIELDS)
     try:
-        facts = json.loads(str(arrays["facts"]))
-        audits = facts["audits"]
-        stored: dict[str, Any] = {name: arrays[name] for name in _array_kinds()}
-        if not arrays.keys().isdisjoint(_MIXTURE_ARRAYS):
-            stored |= {name: arrays[name] for name in _MIXTURE_ARRAYS}
-        _check_shapes(stored)
-        return Run(
-            **stored,
-            plays=_plays_in(facts.get("plays", []), arrays.get("plays"), stored["replicates"].shape),
-            optimal_value=float(facts["optimal_value"]),
-            guarantee=_guarantee_in(facts["guarantee"]),
-            void_because=_text_in(facts.get("void_because")),  # older files have none
-            parameters=dict(facts["parameters"]),
-            audits=None if audits is None else tuple(_audit_in(audit) for audit in audits),
-        )
+        return Run(**files.parts_of(arrays))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise InvalidInputError(f"{path} does not hold a run: {error!r}") from error
 
 
-def _check_shapes(stored: dict[str, Any]) -> None:
-    """Curves are ``[R, T]``, totals ``[R]``."""
-    points, replicates = stored["episodes"].shape, stored["replicates"].shape
-    expected = dict.fromkeys(_CURVES, replicates + points)
-    expected |= dict.fromkeys((*_FLOAT_TOTALS, *_COUNT_TOTALS), replicates)
-    if "mixtures" in stored:
-        constraints = stored["certified_cost"].shape[2:]
-        if len(constraints) != 1 or 0 in constraints:
-            raise ValueError(f"certified_cost has shape {stored['certified_cost'].shape}")
-        expected |= {"weight": replicates + points, "mixtures": replicates}
-        expected["certified_cost"] = replicates + points + constraints
-    if len(points) != 1 or len(replicates) != 1 or 0 in points + replicates:
-        raise ValueError(f"episodes and replicates have shapes {points} and {replicates}")
-    for name, shape in expected.items():
-        if stored[name].shape != shape:
-            raise ValueError(f"{name} has shape {stored[name].shape}; it must have {shape}")
+def _check_joinable(first: Run, other: Run, number: int) -> None:
+    """Refuses a run that differs from the first in more than its replicates."""
+    ours, theirs = first.parameters, other.parameters
+    for name in ours | theirs:
+        if ours.get(name) != theirs.get(name):
+            raise InvalidInputError(
+                f"runs[{number}] has {name} = {theirs.get(name)!r}; runs[0] has {ours.get(name)!r}"
+            )
+    for name in ("episodes", "optimal_value", "cost_limits", "baseline_value", "units", "guarantee"):
+        if _differ(getattr(first, name), getattr(other, name)):
+            raise InvalidInputError(f"runs[{number}] has another {name} than runs[0]")
+    if first._origin and other._origin and not first._origin.same_as(other._origin):
+        raise InvalidInputError(
+            f"runs[{number}] has another model than runs[0], or its learner had seen other episodes "
+            "before the run"
+        )
 
 
-def _plays_in(names: list[str], counts: Any, replicates: tuple[int, ...]) -> dict[str, IntArray]:
-    """The counts ``[sources, R]`` by the names of the sources."""
-    rows = [] if counts is None else list(counts)
-    if any(row.shape != replicates for row in rows):
-        raise ValueError(f"plays must have {replicates} counts a source")
-    return {str(name): row for name, row in zip(names, rows, strict=True)}
+def _joined(runs: list[Run]) -> dict[str, Any]:
+    """The fields of the run of all replicates. What one of the runs lacks, the result lacks."""
+    parts: dict[str, Any] = {}
+    for each in fields(Run):
+        values = [getattr(run, each.name) for run in runs]
+        first = values[0]
+        if each.name == "plays":
+            parts["plays"] = _joined_plays(runs)
+        elif any(value is None for value in values):
+            parts[each.name] = None
+        elif isinstance(first, np.ndarray) and each.name not in _SHARED:
+            parts[each.name] = np.concatenate(values)
+        elif each.name in ("audits", "traces", "_learners"):
+            parts[each.name] = sum(values, ())
+        else:
+            parts[each.name] = first
+    return parts
 
 
-def _array_kinds() -> dict[str, str]:
-    counts = ("episodes", "replicates", *_COUNT_TOTALS)
-    return dict.fromkeys((*_CURVES, *_FLOAT_TOTALS), "f") | dict.fromkeys(counts, "i")
+# The arrays that are not one for each replicate.
+_SHARED = ("episodes", "cost_limits", "baseline_costs")
 
 
-def _guarantee_out(guarantee: Guarantee | None) -> list[Any] | None:
-    return None if guarantee is None else [type(guarantee).__name__, *astuple(guarantee)]
-
-
-def _guarantee_in(stored: list[Any] | None) -> Guarantee | None:
-    if stored is None:
-        return None
-    kind, probability, *further = stored
-    if kind == "SafeMixture":
-        (known,) = further
-        return SafeMixture(float(probability), tuple(str(name) for name in known))
-    # Older files have no numbers beside the probability.
-    numbers = [None if number is None else int(number) for number in further]
-    kinds: dict[str, Callable[..., Guarantee]] = {
-        "ZeroViolation": ZeroViolation,
-        "BoundedViolation": BoundedViolation,
-    }
-    return kinds[kind](float(probability), *numbers)
-
-
-def _text_in(stored: object) -> str | None:
-    if stored is None or isinstance(stored, str):
-        return stored
-    raise TypeError(f"{stored!r} is not a text")
-
-
-def _audit_out(audit: dict[str, Finding]) -> dict[str, list[Any]]:
+def _joined_plays(runs: list[Run]) -> dict[str, IntArray]:
+    """The plays of all replicates; none if one of the runs does not know its own."""
+    if not all(run.plays for run in runs):
+        return {}
+    names = dict.fromkeys(name for run in runs for name in run.plays)
+    none = [np.zeros(len(run.replicates), dtype=np.int64) for run in runs]
     return {
-        name: [found.made, found.failed, found.first_failure, found.worst_excess]
-        for name, found in audit.items()
+        name: np.concatenate([run.plays.get(name, zeros) for run, zeros in zip(runs, none, strict=True)])
+        for name in names
     }
 
 
-def _audit_in(stored: dict[str, list[Any]]) -> dict[str, Finding]:
-    return {name: Finding(*row) for name, row in stored.items()}
+def _differ(ours: Any, theirs: Any) -> bool:
+    """Whether two values of a record differ, arrays in any bit."""
+    if isinstance(ours, np.ndarray) and isinstance(theirs, np.ndarray):
+        return ours.shape != theirs.shape or ours.tobytes() != theirs.tobytes()
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        return ours.keys() != theirs.keys() or any(_differ(ours[key], theirs[key]) for key in ours)
+    return type(ours) is not type(theirs) or bool(ours != theirs)
+
+
+def _spread(values: FloatArray | IntArray) -> tuple[float | str, ...]:
+    """Mean, standard error, least and greatest over replicates."""
+    error = tables.standard_error(values)
+    return float(values.mean()), "-" if np.isnan(error) else error, *map(float, _ends(values))
+
+
+def _ends(values: FloatArray | IntArray) -> tuple[Any, Any]:
+    return values.min(), values.max()
+
+
+def _numbers_text(numbers: IntArray) -> str:
+    """Numbers of replicates in few words."""
+    first, last = int(numbers[0]), int(numbers[-1])
+    if len(numbers) > 2 and (np.diff(numbers) == 1).all():
+        return f"{first} to {last}"
+    return ", ".join(map(str, numbers.tolist()))

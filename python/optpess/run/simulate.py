@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
-from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray, IntArray
+from optpess.checks import check_type, shown, whole_number
 from optpess.exceptions import GuaranteeWarning, InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP
 from optpess.learn.terms import Sharp
 from optpess.model import CMDP
 from optpess.plan.solve import unit_optimum
+from optpess.run.origin import Origin, versions
 from optpess.run.record import Finding, Run, Trace
 
 if TYPE_CHECKING:
-    from optpess._core import OutcomeDict
+    from optpess._core import OutcomeDict, TraceDict
 
-__all__ = ["simulate"]
+__all__ = ["check_arguments", "replicate_numbers", "simulate", "simulate_as"]
 
 # The longest trace, over all replicates: longer ones would fill the memory.
 _MAX_TRACED = 10_000_000
 # A replicate has a few hundred record points, so this many take some gigabytes.
 _MAX_REPLICATES = 1_000_000
+# Each replicate owns four streams of random numbers, of which there are 2^64.
+_MAX_NUMBER = 2**62 - 1
+# Several learners are kept if their counts N(s, a, s') have at most so many entries in all: half a
+# gigabyte for learners that hold them in full.
+_MAX_KEPT = 32_000_000
 
 
 def simulate(
@@ -44,12 +51,17 @@ def simulate(
     progress: bool = True,
     trace: bool = False,
     audit: bool = False,
+    learners: bool | None = None,
 ) -> Run:
     """Runs replicates of a learner against a model, and evaluates every deployed policy exactly.
 
     Each replicate starts from a copy of the learner, which does not change. The model is used to draw
     episodes and to evaluate policies; the learner never sees it. The same seed gives the same record,
     bit for bit, for any number of threads and any choice of other replicates.
+
+    A learner may have seen episodes before, for example in an earlier run (:attr:`Run.learners`). The
+    random numbers depend on the seed and the replicate only, not on what it has seen: to go on with
+    fresh episodes, give another seed than the earlier run had.
 
     If the model contradicts what the learner was told of a safe policy (Assumption 2.2), the record has
     no guarantee: ``Run.void_because`` says why, and a :class:`GuaranteeWarning` is shown. A true cost
@@ -66,6 +78,8 @@ def simulate(
         progress: whether to show a progress bar on a terminal once the run takes two seconds.
         trace: whether to keep everything that happened.
         audit: whether to check the paper's events and lemmas against the true model in every episode.
+        learners: whether to keep the learners after the last episode, as :attr:`Run.learners`. None for
+            yes, unless there are several replicates and replicates x H x S x A x S is above 32 million.
 
     Example:
         >>> import optpess as op
@@ -76,16 +90,48 @@ def simulate(
         >>> run = op.simulate(model, learner, replicates=4, seed=1, progress=False)
         >>> run.reward_regret.shape[0], round(run.optimal_value * 96)
         (4, 79)
+        >>> run.learners[3].episodes_observed
+        2000
     """
-    chosen = replicates if isinstance(replicates, Iterable) else range(index(replicates))
-    if isinstance(chosen, range) and chosen.stop > _MAX_REPLICATES:
-        raise InvalidInputError(f"replicates is {replicates}; it must lie in [1, {_MAX_REPLICATES}]")
-    numbers = [index(number) for number in chosen]
-    count = _episodes_left(learner) if episodes is None else index(episodes)
+    check_arguments(model, learner, "simulate")
+    return simulate_as(
+        "",
+        model,
+        learner,
+        numbers=replicate_numbers(replicates),
+        seed=seed,
+        threads=threads,
+        episodes=episodes,
+        progress=progress,
+        trace=trace,
+        audit=audit,
+        learners=learners,
+    )
+
+
+def simulate_as(
+    label: str,
+    model: CMDP,
+    learner: Learner,
+    *,
+    numbers: list[int],
+    seed: int,
+    threads: int | None,
+    episodes: int | None,
+    progress: bool,
+    trace: bool = False,
+    audit: bool = False,
+    learners: bool | None = None,
+) -> Run:
+    """:func:`simulate` with checked arguments; ``label`` stands before the progress bar."""
     if getattr(learner, "engine", "parametric") != "parametric":
         raise InvalidInputError(
             "simulate runs the compiled engine; drive a learner with engine='highs' episode by episode"
         )
+    count = _episodes_left(learner) if episodes is None else whole_number("episodes", episodes)
+    if not 0 <= whole_number("seed", seed, least=0) < 2**64:
+        raise InvalidInputError(f"seed is {seed}; it must lie in [0, 2^64)")
+    threads = os.cpu_count() or 1 if threads is None else whole_number("threads", threads)
     if trace and count * len(numbers) > _MAX_TRACED:
         raise InvalidInputError(
             f"a trace of {count} episodes x {len(numbers)} replicates is too long; "
@@ -93,26 +139,73 @@ def simulate(
         )
     void_because = _broken_claim(model, learner)
     _warn_if_gate_stays_shut(model, learner, count)
-    optimum = unit_optimum(model)
-    bar = _ProgressBar(count * len(numbers)) if progress and sys.stderr.isatty() else None
+    made = _Made(model, learner, numbers, count, unit_optimum(model), void_because)
+    keep = made.are_few() if learners is None else bool(learners)
+    bar = _ProgressBar(count * len(numbers), label) if progress and sys.stderr.isatty() else None
     try:
         outcomes = _core.simulate_learner(
             model,
             learner._inner,
-            optimum,
+            made.unit_optimum(),
             numbers,
             seed,
-            os.cpu_count() or 1 if threads is None else threads,
+            threads,
             count,
             trace,
             audit,
+            keep,
             bar,
         )
     finally:
         if bar is not None:
             bar.close()
     facts = {"seed": int(seed), "episodes": count, "model": repr(model), "noise": repr(model.noise)}
-    return _to_run(learner, outcomes, numbers, count, optimum, facts, void_because)
+    return made.run(outcomes, facts)
+
+
+def check_arguments(model: object, learner: object, function: str, name: str = "learner") -> None:
+    """Refuses what is no model or no learner, and a learner within an episode."""
+    hint = f"the order is {function}(model, {name.partition('[')[0]})"
+    check_type("model", model, CMDP, hint)
+    checked = check_type(name, learner, Learner, hint)
+    if getattr(checked, "pending", None) is not None:
+        raise InvalidInputError(
+            f"{name} has planned episode {checked.episodes_observed} and not observed it: call observe, "
+            "or abandon, first"
+        )
+
+
+def replicate_numbers(replicates: object) -> list[int]:
+    """The numbers of the replicates, from their count or from the numbers themselves."""
+    if isinstance(replicates, Iterable) and not isinstance(replicates, str | bytes):
+        numbers = [
+            whole_number(f"replicates[{place}]", number, least=0)
+            for place, number in enumerate(replicates)
+        ]
+        if not numbers:
+            raise InvalidInputError("replicates is empty; there must be at least one")
+        if max(numbers) > _MAX_NUMBER:
+            raise InvalidInputError(
+                f"replicates[{numbers.index(max(numbers))}] is {max(numbers)}; it must lie in [0, 2^62)"
+            )
+        first: dict[int, int] = {}
+        for place, number in enumerate(numbers):
+            if number in first:
+                raise InvalidInputError(
+                    f"replicates[{first[number]}] and replicates[{place}] are both {number}; each "
+                    "replicate must be there once, as the same number is the same run"
+                )
+            first[number] = place
+        return numbers
+    try:
+        count = whole_number("replicates", replicates)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error}, or the numbers of the replicates") from None
+    if count > _MAX_REPLICATES:
+        raise InvalidInputError(
+            f"replicates is {shown(replicates)}; it must lie in [1, {_MAX_REPLICATES}]"
+        )
+    return list(range(count))
 
 
 def _broken_claim(model: CMDP, learner: Learner) -> str | None:
@@ -122,7 +215,7 @@ def _broken_claim(model: CMDP, learner: Learner) -> str | None:
         warnings.warn(
             f"{broken} (Assumption 2.2), so no guarantee holds in this run",
             GuaranteeWarning,
-            stacklevel=3,
+            stacklevel=4,  # the line that calls simulate or compare
         )
     return broken
 
@@ -153,73 +246,174 @@ def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> No
         warnings.warn(
             f"this run is expected to play the baseline in all {episodes} episodes: with these bonuses "
             f"the gate is expected to open {expected}; see optpess.forecast",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
-def _to_run(
-    learner: Learner,
-    outcomes: list[OutcomeDict],
-    numbers: list[int],
-    episodes: int,
-    optimum: float,
-    facts: dict[str, Any],
-    void_because: str | None,
-) -> Run:
-    """The outcomes of all replicates as one record."""
-    found: list[Any] = list(outcomes)
+class _Made:
+    """What a record is made of beside the outcomes of its replicates; it puts all numbers into the units
+    of the model.
+    """
 
-    def stacked(name: str) -> FloatArray:
-        return np.array([outcome[name] for outcome in found], dtype=np.float64)
+    def __init__(
+        self,
+        model: CMDP,
+        learner: Learner,
+        numbers: list[int],
+        episodes: int,
+        optimum: float,
+        void_because: str | None,
+    ) -> None:
+        self._model, self._learner, self._numbers = model, learner, numbers
+        self._episodes, self._optimum, self._void_because = episodes, optimum, void_because
+        unit = ((0.0, 1.0),) * model.num_constraints
+        self._units: Units = getattr(model, "units", Units(cost_ranges=unit))
+        self._horizon = model.shape.horizon
 
-    def counted(name: str) -> IntArray:
-        values = [outcome[name] for outcome in found]
-        return np.array([-1 if value is None else value for value in values], dtype=np.int64)
+    def are_few(self) -> bool:
+        """Whether the learners are kept unless the caller decides."""
+        horizon, states, actions = self._model.shape
+        entries = len(self._numbers) * horizon * states * actions * states
+        return len(self._numbers) == 1 or entries <= _MAX_KEPT
 
-    audits = [
-        {name: Finding(*row) for name, row in outcome["audit"].items()}
-        for outcome in outcomes
-        if outcome["audit"] is not None
-    ]
-    traces = [Trace(**outcome["trace"]) for outcome in outcomes if "trace" in outcome]
+    def unit_optimum(self) -> float:
+        """V* for rewards in the unit interval."""
+        low, high = self._units.reward_range
+        if (low, high) == (0.0, 1.0):
+            return self._optimum
+        return (self._optimum - self._horizon * low) / (high - low)
+
+    def run(self, outcomes: list[OutcomeDict], facts: dict[str, Any]) -> Run:
+        """The outcomes of all replicates as one record."""
+        found: list[Any] = list(outcomes)
+        units, horizon, points = self._units, self._horizon, _core.recorded_episodes(self._episodes)
+
+        def stacked(name: str) -> FloatArray:
+            return np.array([outcome[name] for outcome in found], dtype=np.float64)
+
+        def counted(name: str) -> IntArray:
+            values = [outcome[name] for outcome in found]
+            return np.array([-1 if value is None else value for value in values], dtype=np.int64)
+
+        def value(name: str) -> FloatArray:
+            values: FloatArray = units.values_out(stacked(name), horizon)
+            return values
+
+        def cost(name: str) -> FloatArray:
+            return units.cost_values_out(stacked(name), horizon)
+
+        def violation(name: str) -> FloatArray:
+            return stacked(name) * units.violation_width
+
+        regret, signed = stacked("reward_regret"), violation("signed_violation")
+        baseline = _core.baseline_values(self._model, self._learner._inner)
+        gain, baseline_value, baseline_costs = None, None, None
+        if baseline is not None:
+            gain = (self.unit_optimum() - baseline[0]) * np.array(points, dtype=np.float64) - regret
+            gain = gain * units.reward_width
+            baseline_value = float(units.values_out(baseline[0], horizon))
+            baseline_costs = units.cost_values_out(np.array(baseline[1]), horizon)
+        audits = [
+            {name: Finding(*row) for name, row in outcome["audit"].items()}
+            for outcome in outcomes
+            if outcome["audit"] is not None
+        ]
+        traces = [self._trace(outcome["trace"]) for outcome in outcomes if "trace" in outcome]
+        learners = [self._with_state(each["learner"]) for each in outcomes if "learner" in each]
+        mixes = all("weight" in outcome for outcome in outcomes)
+        first_cost = Units(units.reward_range, units.cost_ranges[:1])
+        safe_cost = stacked("safe_cost")[:, np.newaxis]
+        return Run(
+            episodes=np.array(points, dtype=np.int64),
+            replicates=np.array(self._numbers, dtype=np.int64),
+            reward_regret=regret * units.reward_width,
+            weak_violation=np.maximum(signed, 0.0),
+            strong_violation=violation("strong_violation"),
+            multiplier=self._multipliers(stacked("multiplier")),
+            worst_violation=violation("worst_violation"),
+            violating_episodes=counted("violating_episodes"),
+            first_violation=counted("first_violation"),
+            baseline_episodes=counted("baseline_episodes"),
+            estimation_episodes=counted("estimation_episodes"),
+            first_planned=counted("first_planned"),
+            least_slack=stacked("least_slack") * units.cost_widths[0],
+            repairs=counted("repairs"),
+            largest_repair=stacked("largest_repair"),
+            safe_cost=first_cost.cost_values_out(safe_cost, horizon)[:, 0],
+            optimal_value=self._optimum,
+            guarantee=self._learner.guarantee if self._void_because is None else None,
+            parameters=self._learner.parameters | facts,
+            audits=tuple(audits) or None,
+            traces=tuple(traces) or None,
+            void_because=self._void_because,
+            plays=_plays(outcomes),
+            weight=stacked("weight") if mixes else None,
+            certified_cost=cost("certified_cost") if mixes else None,
+            mixtures=counted("mixtures") if mixes else None,
+            signed_violation=signed,
+            deployed_value=value("deployed_value"),
+            deployed_value_least=value("deployed_value_least"),
+            deployed_value_greatest=value("deployed_value_greatest"),
+            deployed_cost=cost("deployed_cost"),
+            deployed_cost_least=cost("deployed_cost_least"),
+            deployed_cost_greatest=cost("deployed_cost_greatest"),
+            baseline_share=stacked("baseline_share"),
+            gain=gain,
+            baseline_value=baseline_value,
+            baseline_costs=baseline_costs,
+            cost_limits=np.array(self._model.cost_limits, dtype=np.float64),
+            units=units,
+            versions=dict(versions()),
+            _learners=tuple(learners) or None,
+            _origin=Origin((self._model, copy.copy(self._learner))),
+        )
+
+    def _multipliers(self, multipliers: FloatArray) -> FloatArray:
+        """Lambda as value for each unit of the limit; that of several limits is left as it is."""
+        if len(self._units.cost_ranges) > 1:
+            return multipliers
+        return self._units.multipliers_out(multipliers[..., np.newaxis])[..., 0]
+
+    def _trace(self, trace: TraceDict) -> Trace:
+        """A trace in the units of the model."""
+        units, several = self._units, len(self._units.cost_ranges) > 1
+        # Constraints are the first axis for the units, the second here.
+        costs = np.moveaxis(trace["costs"], 1, 0) if several else trace["costs"][np.newaxis]
+        costs = units.costs_out(costs)
+        totals = trace["deployed_cost"] if several else trace["deployed_cost"][:, np.newaxis]
+        totals = units.cost_values_out(totals, self._horizon)
+        return Trace(
+            states=trace["states"],
+            actions=trace["actions"],
+            rewards=units.rewards_out(trace["rewards"]),
+            costs=np.moveaxis(costs, 0, 1) if several else costs[0],
+            deployed_value=units.values_out(trace["deployed_value"], self._horizon),
+            deployed_cost=totals if several else totals[:, 0],
+            on_baseline=trace["on_baseline"],
+            multiplier=self._multipliers(trace["multiplier"]),
+        )
+
+    def _with_state(self, inner: _core.Learner) -> Learner:
+        """The learner with another state."""
+        made = object.__new__(type(self._learner))
+        made.__dict__.update(vars(self._learner) | {"_inner": inner})
+        return made
+
+
+def _plays(outcomes: list[OutcomeDict]) -> dict[str, IntArray]:
+    """How many episodes played a policy of each source that was played at all."""
     sources = {name: [outcome["plays"][name] for outcome in outcomes] for name in outcomes[0]["plays"]}
-    plays = {name: np.array(counts, dtype=np.int64) for name, counts in sources.items() if any(counts)}
-    mixes = all("weight" in outcome for outcome in outcomes)
-    return Run(
-        episodes=np.array(_core.recorded_episodes(episodes), dtype=np.int64),
-        replicates=np.array(numbers, dtype=np.int64),
-        reward_regret=stacked("reward_regret"),
-        weak_violation=np.maximum(stacked("signed_violation"), 0.0),
-        strong_violation=stacked("strong_violation"),
-        multiplier=stacked("multiplier"),
-        worst_violation=stacked("worst_violation"),
-        violating_episodes=counted("violating_episodes"),
-        first_violation=counted("first_violation"),
-        baseline_episodes=counted("baseline_episodes"),
-        estimation_episodes=counted("estimation_episodes"),
-        first_planned=counted("first_planned"),
-        least_slack=stacked("least_slack"),
-        repairs=counted("repairs"),
-        largest_repair=stacked("largest_repair"),
-        safe_cost=stacked("safe_cost"),
-        optimal_value=optimum,
-        guarantee=learner.guarantee if void_because is None else None,
-        parameters=learner.parameters | facts,
-        audits=tuple(audits) or None,
-        traces=tuple(traces) or None,
-        void_because=void_because,
-        plays=plays,
-        weight=stacked("weight") if mixes else None,
-        certified_cost=stacked("certified_cost") if mixes else None,
-        mixtures=counted("mixtures") if mixes else None,
-    )
+    return {name: np.array(counts, dtype=np.int64) for name, counts in sources.items() if any(counts)}
 
 
 class _ProgressBar:
     """A line on the terminal that appears once a run has taken two seconds."""
 
-    def __init__(self, total: int, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._total, self._clock = total, clock
+    def __init__(
+        self, total: int, label: str = "", clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._total, self._clock, self._label = total, clock, f"{label} " if label else ""
+        self._width = 0
         self._start, self._shown = clock(), 0.0
 
     def __call__(self, done: int) -> None:
@@ -230,12 +424,14 @@ class _ProgressBar:
         share = min(done / self._total, 1.0)
         left = elapsed * (1.0 - share) / share if share > 0 else float("inf")
         filled = "#" * int(30 * share)
-        line = f"\r[{filled:<30}] {share:6.1%}  {done / elapsed:,.0f} episodes/s  {left:,.0f} s left "
-        sys.stderr.write(line)
+        rate = f"{done / elapsed:,.0f} episodes/s  {left:,.0f} s left "
+        line = f"{self._label}[{filled:<30}] {share:6.1%}  {rate}"
+        self._width = max(self._width, len(line))
+        sys.stderr.write("\r" + line)
         sys.stderr.flush()
 
     def close(self) -> None:
         """Clears the line."""
         if self._shown:
-            sys.stderr.write("\r" + " " * 79 + "\r")
+            sys.stderr.write("\r" + " " * self._width + "\r")
             sys.stderr.flush()

@@ -38,7 +38,9 @@ mod _core {
     #[pymodule_export]
     use crate::rollout::Rollout;
     #[pymodule_export]
-    use crate::run::{recorded_episodes, sample, simulate_learner, tightening_horizon};
+    use crate::run::{
+        baseline_values, recorded_episodes, sample, simulate_learner, tightening_horizon,
+    };
     #[pymodule_export]
     use crate::transitions::{Transitions, plain_transitions};
 }

@@ -34,10 +34,14 @@ pub fn simulate_learner<'py>(
     episodes: &Bound<'py, PyAny>,
     trace: bool,
     audit: bool,
+    learners: bool,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let model = &*model.get().model;
-    let learner = learner.borrow().live.for_simulation();
+    let (settled, learner) = {
+        let live = &learner.borrow().live;
+        (live.clone(), live.for_simulation())
+    };
     let left = episodes_left(&learner);
     let episodes = count_up_to("episodes", episodes, left as f64)? as u64;
     let threads = count_up_to("threads", threads, f64::MAX)?;
@@ -48,6 +52,7 @@ pub fn simulate_learner<'py>(
         episodes,
         trace,
         audit,
+        learners,
         engine: EngineChoice::Auto,
     };
     let progress = progress.map(Bound::unbind);
@@ -55,10 +60,17 @@ pub fn simulate_learner<'py>(
         simulate(model, &learner, optimal_value, &simulation, control)
     })?;
     let sizes = (model.shape().horizon(), model.costs().len());
-    outcomes
-        .into_iter()
-        .map(|outcome| to_dict(py, outcome, sizes))
-        .collect()
+    let each = outcomes.into_iter().zip(&simulation.replicates);
+    each.map(|(mut outcome, &replicate)| {
+        let learner = outcome.learner.take();
+        let answer = to_dict(py, outcome, sizes)?;
+        if let Some(learner) = learner {
+            let live = settled.after_run(learner, seed, replicate);
+            answer.set_item("learner", Learner { live })?;
+        }
+        Ok(answer)
+    })
+    .collect()
 }
 
 fn to_dict<'py>(
@@ -73,10 +85,22 @@ fn to_dict<'py>(
         ("signed_violation", record.signed_violation),
         ("strong_violation", record.strong_violation),
         ("multiplier", record.multiplier),
+        ("deployed_value", record.deployed_value.mean),
+        ("deployed_value_least", record.deployed_value.least),
+        ("deployed_value_greatest", record.deployed_value.greatest),
+        ("baseline_share", record.baseline_share),
     ];
+    let points = curves[0].1.len();
     for (name, curve) in curves {
-        let length = curve.len();
-        answer.set_item(name, array_out(py, curve, &[length])?)?;
+        answer.set_item(name, array_out(py, curve, &[points])?)?;
+    }
+    let costs = [
+        ("deployed_cost", record.deployed_cost.mean),
+        ("deployed_cost_least", record.deployed_cost.least),
+        ("deployed_cost_greatest", record.deployed_cost.greatest),
+    ];
+    for (name, curve) in costs {
+        answer.set_item(name, array_out(py, curve, &[points, constraints])?)?;
     }
     answer.set_item("worst_violation", record.worst_violation)?;
     answer.set_item("violating_episodes", record.violating_episodes)?;
@@ -96,7 +120,6 @@ fn to_dict<'py>(
     answer.set_item("plays", plays)?;
     answer.set_item("mixtures", record.mixtures)?;
     if record.mixtures > 0 {
-        let points = record.weight.len();
         answer.set_item("weight", array_out(py, record.weight, &[points])?)?;
         answer.set_item(
             "certified_cost",
@@ -159,6 +182,17 @@ fn findings<'py>(py: Python<'py>, audit: &Audit) -> PyResult<Bound<'py, PyDict>>
         answer.set_item(name, row)?;
     }
     Ok(answer)
+}
+
+/// V(r) and V(c_m) of a learner's baseline in a model; None if it has no baseline.
+#[pyfunction]
+pub fn baseline_values(
+    py: Python<'_>,
+    model: &Bound<'_, Model>,
+    learner: &Bound<'_, Learner>,
+) -> PyResult<Option<(f64, Vec<f64>)>> {
+    let (model, learner) = (&*model.get().model, &learner.borrow().live);
+    call::run(py, || run::baseline_values(model, learner.learner()))
 }
 
 /// The numbers of episodes at which a run of this length is recorded.

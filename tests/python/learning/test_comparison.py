@@ -70,7 +70,7 @@ def test_every_cell_follows_from_the_runs(found):
 def test_the_table_can_be_read(found):
     lines = found.to_markdown().splitlines()
     assert len(lines) == 2 + len(found.runs)
-    assert {line.count("|") for line in lines} == {13}
+    assert {line.count("|") for line in lines} == {15}
     assert lines[-1].startswith("| safe |")
     assert "ZeroViolation(probability=1.0) | 1.00 (1.00 to 1.00) | - | - |" in lines[-1]
     assert "| none | - | 1.0" in next(line for line in lines if line.startswith("| free |"))

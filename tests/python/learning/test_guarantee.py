@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import optpess as op
 import pytest
-from optpess.run import record
+from optpess.run import files
 
 from learning import cases
 
@@ -142,10 +142,10 @@ def test_a_saved_guarantee_without_the_numbers_is_still_read(tmp_path, monkeypat
     run = cases.run_of(PAIR, cases.primal_dual(PAIR, 10))
     run.save(tmp_path / "new.npz")
     assert op.load_run(tmp_path / "new.npz").guarantee == run.guarantee
-    monkeypatch.setattr(record, "_guarantee_out", lambda _: ["BoundedViolation", 0.95])
+    monkeypatch.setattr(files, "_guarantee_out", lambda _: ["BoundedViolation", 0.95])
     run.save(tmp_path / "old.npz")
     assert op.load_run(tmp_path / "old.npz").guarantee == op.BoundedViolation(0.95)
-    monkeypatch.setattr(record, "_guarantee_out", lambda _: ["BoundedViolation", 0.95, "many", 10])
+    monkeypatch.setattr(files, "_guarantee_out", lambda _: ["BoundedViolation", 0.95, "many", 10])
     run.save(tmp_path / "wrong.npz")
     with pytest.raises(op.InvalidInputError, match="does not hold a run"):
         op.load_run(tmp_path / "wrong.npz")

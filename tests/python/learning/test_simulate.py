@@ -38,7 +38,7 @@ def test_the_number_of_threads_changes_no_bit(case, threads):
     assert cases.same_record(run, again)
 
 
-@pytest.mark.parametrize("chosen", [[3], [0, 3], [4, 1], [2, 2]])
+@pytest.mark.parametrize("chosen", [[3], [0, 3], [4, 1]])
 def test_a_replicate_does_not_depend_on_which_others_are_run(case, chosen):
     make, run = case
     some = cases.run_of(cases.market(), make(), replicates=chosen, seed=11, threads=2)
@@ -161,18 +161,88 @@ def test_a_model_of_another_shape_is_refused(case, model):
             op.forecast(model, make())
 
 
-@pytest.mark.parametrize("episodes", [0, -1, EPISODES + 1, 2**70])
-def test_more_episodes_than_are_left_or_none_are_refused(case, episodes):
+@pytest.mark.parametrize("episodes", [EPISODES + 1, 2**70])
+def test_more_episodes_than_are_left_are_refused(case, episodes):
     make, _ = case
     with healthy.refused("OutOfRange", "episodes is", "it must lie in [1, 500]"):
         cases.run_of(cases.market(), make(), episodes=episodes)
 
 
-@pytest.mark.parametrize("options", [{"replicates": 0}, {"replicates": []}, {"threads": 0}])
-def test_no_replicates_or_no_threads_are_refused(case, options):
+NUMBERS = {
+    "no episodes": ({"episodes": 0}, "episodes is 0; it must be at least 1"),
+    "fewer episodes than none": ({"episodes": -1}, "episodes is -1; it must be at least 1"),
+    "a float of episodes": ({"episodes": 1e2}, "episodes is 100.0, of type float; it must be a whole"),
+    "a text of episodes": ({"episodes": "10"}, "episodes is '10', of type str; it must be a whole"),
+    "no replicates": ({"replicates": 0}, "replicates is 0; it must be at least 1"),
+    "an empty list": ({"replicates": []}, "replicates is empty"),
+    "negative replicates": ({"replicates": -2}, "replicates is -2; it must be at least 1"),
+    "a float of replicates": ({"replicates": 2.0}, "replicates is 2.0, of type float; it must be a who"),
+    "a text of replicates": ({"replicates": "12"}, "replicates is '12', of type str; it must be a who"),
+    "nothing": ({"replicates": None}, "replicates is None, of type NoneType; it must be a whole"),
+    "too many": ({"replicates": 10**7}, "replicates is 10000000; it must lie in [1, 1000000]"),
+    "one number twice": (
+        {"replicates": [4, 0, 3, 0]},
+        "replicates[1] and replicates[3] are both 0; each replicate must be there once",
+    ),
+    "a negative number": ({"replicates": [0, -1]}, "replicates[1] is -1; it must be at least 0"),
+    "a float number": ({"replicates": [0.5]}, "replicates[0] is 0.5, of type float; it must be a who"),
+    "a number that others share": ({"replicates": [2**62]}, "replicates[0] is 4611686018427387904"),
+    "no threads": ({"threads": 0}, "threads is 0; it must be at least 1"),
+    "a float of threads": ({"threads": 1.5}, "threads is 1.5, of type float; it must be a whole"),
+    "a text as a seed": ({"seed": "now"}, "seed is 'now', of type str; it must be a whole number"),
+    "a negative seed": ({"seed": -1}, "seed is -1; it must be at least 0"),
+    "a large seed": ({"seed": 2**64}, "seed is 18446744073709551616; it must lie in [0, 2^64)"),
+}
+
+
+@pytest.mark.parametrize("mistake", NUMBERS)
+def test_numbers_that_make_no_sense_are_refused_before_anything_runs(case, mistake, monkeypatch):
     make, _ = case
-    with healthy.refused("OutOfRange", f"{next(iter(options))} is 0"):
+    options, message = NUMBERS[mistake]
+    monkeypatch.setattr("optpess._core.simulate_learner", lambda *_: pytest.fail("it ran"))
+    with pytest.raises(op.InvalidInputError) as caught:
         cases.run_of(cases.market(), make(), **options)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model, learner: op.simulate(learner, model),
+        lambda model, learner: op.forecast(learner, model),
+        lambda model, learner: op.compare({"one": learner}, model),
+        lambda model, learner: op.compare(model, learner),
+        lambda model, learner: op.compare(model, [learner]),
+        lambda model, learner: op.compare(model, {"one": model}),
+        lambda model, learner: op.compare(model, {1: learner}),
+        lambda model, learner: op.simulate(model, 3.0),
+    ],
+)
+def test_arguments_of_another_type_are_refused_by_name(case, call):
+    make, _ = case
+    with pytest.raises(op.InvalidInputError, match=r"of type .*; it must be"):
+        call(cases.market(), make())
+
+
+def test_swapped_arguments_are_met_with_their_order(case):
+    make, _ = case
+    with pytest.raises(op.InvalidInputError, match=r"the order is simulate\(model, learner\)"):
+        op.simulate(make(), cases.market())
+    with pytest.raises(op.InvalidInputError, match=r"the order is compare\(model, learners\)"):
+        op.compare({"one": make()}, cases.market())
+
+
+@pytest.mark.parametrize("name", ["simulate", "forecast", "compare"])
+def test_a_learner_that_says_so_is_refused_within_an_episode(case, name, monkeypatch):
+    make, _ = case
+    learner = make()
+    monkeypatch.setattr(type(learner), "pending", "a deployment", raising=False)
+    given = {"one": learner} if name == "compare" else learner
+    which = r"learners\['one'\]" if name == "compare" else "learner"
+    message = rf"^{which} has planned episode 0 and not observed it: call observe, or abandon, first$"
+    with pytest.raises(op.InvalidInputError, match=message):
+        getattr(op, name)(cases.market(), given)
 
 
 def test_a_learner_in_the_middle_of_an_episode_is_refused(case):

@@ -55,7 +55,7 @@ def with_member(path, name, content):
 FILES = Path(__file__).parent / "files"
 
 
-def test_a_model_and_a_run_written_by_an_earlier_version_are_read():
+def test_a_model_and_a_run_written_by_an_earlier_version_are_read(tmp_path):
     # Both files were written before the modules were moved; a file must not name them.
     made, expected = op.CMDP.load(FILES / "model-1.npz"), op.zoo.pair()
     np.testing.assert_array_equal(made.rewards, expected.rewards)
@@ -66,6 +66,16 @@ def test_a_model_and_a_run_written_by_an_earlier_version_are_read():
     assert run.reward_regret[:, -1].tolist() == [11.058333333333334] * 2
     assert run.audits[0]["CostDominance"] == op.Finding(20, 0, None, 0.0)
     assert (run.plays, run.weight, run.certified_cost, run.mixtures) == ({}, None, None, None)
+    since = ("signed_violation", "deployed_value", "deployed_cost", "baseline_share", "gain", "versions")
+    assert {getattr(run, name) for name in since} == {None}
+    assert run.units.is_unit
+    run.save(tmp_path / "again.npz")  # in the format of today, without what it lacks
+    assert op.load_run(tmp_path / "again.npz").same_as(run)
+    assert run.to_markdown().count("\n") > 20
+    with pytest.raises(op.InvalidInputError, match="holds no model and no learner"):
+        op.reproduce(FILES / "run-1.npz")
+    with pytest.raises(op.InvalidInputError, match="which this run does not have"):
+        run.growth_exponent(of="gain")
 
 
 def test_a_missing_file_is_the_file_systems_error(tmp_path):

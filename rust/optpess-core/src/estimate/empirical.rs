@@ -96,6 +96,27 @@ impl Estimates {
         })
     }
 
+    /// Estimates with the storage of these and other counts: N_h(s,a), the sums of rewards and costs, and N_h(s,a,s')
+    /// `[H, S, A, S]`, of which the last step is not read. The next refresh computes every row.
+    pub(crate) fn with_counts(
+        &self,
+        visits: Vec<u32>,
+        [reward_sums, cost_sums]: [Vec<f64>; 2],
+        successors: &[u32],
+    ) -> Result<Self> {
+        let followed = self.shape.triples() - self.shape.pairs();
+        let rows = successors.chunks_exact(self.shape.num_states());
+        let mut counted = Self::with_storage(self.shape, self.in_full)?;
+        for (row, counts) in rows.take(followed).enumerate() {
+            for (state, &count) in counts.iter().enumerate().filter(|&(_, &count)| count > 0) {
+                counted.kernel.count(row, state, count)?;
+            }
+        }
+        (counted.visits, counted.reward_sums, counted.cost_sums) = (visits, reward_sums, cost_sums);
+        counted.mark_all();
+        Ok(counted)
+    }
+
     /// H, |S|, |A|.
     #[must_use]
     pub fn shape(&self) -> Shape {

@@ -103,6 +103,15 @@ impl LiveLearner {
         self
     }
 
+    /// What this learner has become in a replicate of a run: the same ranges, and the actions of that replicate.
+    #[must_use]
+    pub fn after_run(&self, learner: AnyLearner, seed: u64, replicate: u64) -> Self {
+        Self {
+            ranges: self.ranges.clone(),
+            ..Self::new(learner).with_stream(seed, replicate)
+        }
+    }
+
     /// The learner inside.
     #[must_use]
     pub fn learner(&self) -> &AnyLearner {

@@ -13,6 +13,7 @@ use crate::confidence::constants::{Schedule, tightening_horizon};
 use crate::confidence::{Guarantee, LearningTerms, SafetyMargin};
 use crate::confidence::{OptimisticCost, OptimisticReward};
 use crate::error::Result;
+use crate::estimate::Estimates;
 use crate::learn::biased_model::{BiasedModel, SignalListener};
 use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
 use crate::learn::{PolicySource, Protocol, StandIns};
@@ -94,6 +95,23 @@ impl OptPessPrimalDual {
     /// Sets the policy of the last deployment, which an engine found, to `actions`, `[H, S]`.
     pub(crate) fn set_actions(&mut self, actions: &[u32]) {
         self.policy.set_actions(actions);
+    }
+
+    /// This learner as it is after more episodes, which an engine played: `observed` of them in all, with these
+    /// estimates, this lambda and these actions `[H, S]` of the last plan.
+    pub(crate) fn advanced(
+        &self,
+        estimates: Estimates,
+        observed: u64,
+        multiplier: f64,
+        actions: &[u32],
+    ) -> Self {
+        let mut learner = self.clone();
+        learner.model.experience.estimates = estimates;
+        learner.model.experience.protocol.skip_to(observed);
+        (learner.multiplier, learner.next_multiplier) = (multiplier, multiplier);
+        learner.policy.set_actions(actions);
+        learner
     }
 
     /// eps_k and eta_k.

@@ -1,9 +1,11 @@
 //! The record of a run: curves at record points and exact totals. True values come from the judge.
 
 mod schedule;
+mod spread;
 mod sum;
 
 pub use schedule::record_points;
+pub use spread::{Spread, SpreadCurve};
 pub use sum::CompensatedSum;
 
 use strum::EnumCount;
@@ -51,6 +53,12 @@ pub struct ReplicateRecord {
     pub strong_violation: Vec<f64>,
     /// lambda after each record point.
     pub multiplier: Vec<f64>,
+    /// V(r) of the episodes since the record point before.
+    pub deployed_value: SpreadCurve,
+    /// V(c_m) of the episodes since the record point before, `[T, M]`.
+    pub deployed_cost: SpreadCurve,
+    /// The share of the episodes since the record point before that played pi0.
+    pub baseline_share: Vec<f64>,
     /// The largest V(c) - tau of any episode, or 0.
     pub worst_violation: f64,
     /// How many episodes had V(c) > tau.
@@ -88,6 +96,9 @@ impl ReplicateRecord {
             signed_violation: curve(),
             strong_violation: curve(),
             multiplier: curve(),
+            deployed_value: SpreadCurve::default(),
+            deployed_cost: SpreadCurve::default(),
+            baseline_share: curve(),
             worst_violation: 0.0,
             violating_episodes: 0,
             first_violation: None,
@@ -122,39 +133,48 @@ pub struct Recorder<'a, V: Number = f64> {
     regret: CompensatedSum<V>,
     signed: CompensatedSum<V>,
     strong: CompensatedSum<V>,
+    rewards: Spread<V>,    // V(r) since the last record point
+    costs: Vec<Spread<V>>, // [M], V(c_m) since the last record point
     worst_violation: V,
     violating_episodes: V, // below 2^32, so exact
     /// How many replicates have never violated the limit.
     never_violating: usize,
     episodes: u64,
+    last_point: u64,
     next_point: u64,
+    /// pi0 in each replicate up to the last record point.
+    baseline_before: Vec<u64>,
     /// The mixture deployed last; None for learners that deploy none, and so for replicates in lanes.
     mixture: Option<NotedMixture>,
     records: Vec<ReplicateRecord>, // one a replicate
 }
 
 impl<'a, V: Number> Recorder<'a, V> {
-    /// Records at these points, for as many replicates as have a lane, at most.
+    /// Records at these points, for as many replicates as have a lane, at most. There is at least one limit.
     #[must_use]
     pub fn new(
         points: &'a [u64],
         optimal_value: f64,
-        cost_limit: f64,
+        limits: &[f64],
         num_replicates: usize,
     ) -> Self {
         let records = (0..num_replicates).map(|_| ReplicateRecord::new(points.len()));
         Self {
             points,
             optimal_value,
-            cost_limit,
+            cost_limit: limits[0],
             regret: CompensatedSum::default(),
             signed: CompensatedSum::default(),
             strong: CompensatedSum::default(),
+            rewards: Spread::default(),
+            costs: vec![Spread::default(); limits.len()],
             worst_violation: V::default(),
             violating_episodes: V::default(),
             never_violating: num_replicates,
             episodes: 0,
+            last_point: 0,
             next_point: points.first().copied().unwrap_or(u64::MAX),
+            baseline_before: vec![0; num_replicates],
             mixture: None,
             records: records.collect(),
         }
@@ -171,6 +191,7 @@ impl<'a, V: Number> Recorder<'a, V> {
     #[inline(always)]
     pub fn add(&mut self, episode: u64, [reward, cost]: [V; 2], multiplier: V) {
         let violation = cost.map(|cost| cost - self.cost_limit);
+        self.costs[0].add(cost);
         self.add_episode(episode, [reward, violation], multiplier);
     }
 
@@ -178,6 +199,7 @@ impl<'a, V: Number> Recorder<'a, V> {
     fn add_episode(&mut self, episode: u64, [reward, violation]: [V; 2], multiplier: V) {
         self.regret
             .add(reward.map(|reward| self.optimal_value - reward));
+        self.rewards.add(reward);
         self.signed.add(violation);
         let mut any = false;
         for lane in 0..V::COUNT {
@@ -220,18 +242,32 @@ impl<'a, V: Number> Recorder<'a, V> {
     fn take(&mut self, multiplier: V) {
         let [regret, signed, strong] = [&self.regret, &self.signed, &self.strong];
         let [regret, signed, strong] = [regret.value(), signed.value(), strong.value()];
+        let count = self.episodes - self.last_point;
         let mut taken = 0;
         for (lane, record) in self.records.iter_mut().enumerate() {
             record.reward_regret.push(regret.lane(lane));
             record.signed_violation.push(signed.lane(lane));
             record.strong_violation.push(strong.lane(lane));
             record.multiplier.push(multiplier.lane(lane));
+            record
+                .deployed_value
+                .push(self.rewards.of_lane(lane, count));
+            for costs in &self.costs {
+                record.deployed_cost.push(costs.of_lane(lane, count));
+            }
+            let before =
+                std::mem::replace(&mut self.baseline_before[lane], record.baseline_episodes);
+            let played = record.baseline_episodes - before;
+            record.baseline_share.push(played as f64 / count as f64);
             if let Some(mixture) = &self.mixture {
                 record.weight.push(mixture.weight);
                 record.certified_cost.extend(&mixture.cost_bounds);
             }
             taken = record.multiplier.len();
         }
+        self.rewards = Spread::default();
+        self.costs.fill(Spread::default());
+        self.last_point = self.episodes;
         self.next_point = self.points.get(taken).copied().unwrap_or(u64::MAX);
     }
 
@@ -256,9 +292,12 @@ impl<'a, V: Number> Recorder<'a, V> {
 }
 
 impl Recorder<'_, f64> {
-    /// Adds one episode, given the true values of what was deployed and lambda after it.
+    /// Adds one episode, given the true values of what was deployed, V(c_m) of every constraint, and lambda after it.
     #[inline(always)]
-    pub fn add_judged(&mut self, episode: u64, truth: TrueValues, multiplier: f64) {
+    pub fn add_judged(&mut self, episode: u64, truth: TrueValues, costs: &[f64], multiplier: f64) {
+        for (spread, &cost) in self.costs.iter_mut().zip(costs) {
+            spread.add(cost);
+        }
         self.add_episode(episode, [truth.reward, truth.excess], multiplier);
     }
 

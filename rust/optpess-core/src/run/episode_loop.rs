@@ -153,7 +153,8 @@ impl<'a> Replicate<'a> {
             engine.observe(seen)?;
             observer.observed(seen, engine.plain_learner());
             recorder.note(&deployment);
-            recorder.add_judged(deployment.episode, truth, engine.multiplier());
+            let multiplier = engine.multiplier();
+            recorder.add_judged(deployment.episode, truth, judge.costs(), multiplier);
         }
         Ok(())
     }

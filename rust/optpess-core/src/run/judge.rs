@@ -4,10 +4,11 @@ use crate::error::Result;
 use crate::estimate::is_dense;
 use crate::evaluate::Evaluator;
 use crate::fast::FastJudge;
-use crate::learn::Mixture;
+use crate::learn::{AnyLearner, Mixture};
 use crate::model::{ConstrainedMdp, Kernel, Slices};
 use crate::policy::{Changes, MarkovPolicy, Played};
 use crate::record::TrueValues;
+use crate::run::replicate::check_model;
 use crate::shape::Shape;
 use crate::table::Signal;
 
@@ -136,6 +137,20 @@ impl<'m> PlainJudge<'m> {
         self.last = Some((policy, draws, values));
         Ok(values)
     }
+}
+
+/// V(r) and V(c_m) of the policy that a learner was told to be safe, in the true model; None if it was given none.
+pub fn baseline_values(
+    model: &ConstrainedMdp,
+    learner: &AnyLearner,
+) -> Result<Option<(f64, Vec<f64>)>> {
+    check_model(model, learner)?;
+    let Some((policy, _)) = learner.claimed_baseline() else {
+        return Ok(None);
+    };
+    let mut judge = PlainJudge::new(model)?;
+    let reward = judge.assess(Played::Policy(policy))?.reward;
+    Ok(Some((reward, judge.costs)))
 }
 
 /// The true values of a member of a mixture.

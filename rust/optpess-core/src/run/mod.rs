@@ -16,6 +16,6 @@ pub use assumption::{SafetyClaim, StatedCost};
 pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Replicate, Trace};
 pub use forecast::{gate_extrapolation, gate_forecast};
-pub use judge::{MemberValues, MixtureJudge, PlainJudge};
+pub use judge::{MemberValues, MixtureJudge, PlainJudge, baseline_values};
 pub use replicate::{Outcome, Simulation, episodes_left, simulate};
 pub use sample::{Sample, sample};

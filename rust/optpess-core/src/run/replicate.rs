@@ -34,6 +34,8 @@ pub struct Simulation {
     pub trace: bool,
     /// Whether to check the paper's events and lemmas at every episode.
     pub audit: bool,
+    /// Whether to keep the learners as they are after the last episode.
+    pub learners: bool,
     /// The engine; the results are the same for all.
     pub engine: EngineChoice,
 }
@@ -47,6 +49,8 @@ pub struct Outcome {
     pub trace: Option<Trace>,
     /// The findings of the audit, if it was asked for.
     pub audit: Option<Audit>,
+    /// The learner after the last episode, if it was asked for. It goes on where the replicate stopped.
+    pub learner: Option<AnyLearner>,
 }
 
 /// Runs every replicate from a copy of the learner, judged against the model.
@@ -158,9 +162,11 @@ impl SimulationTask<'_> {
             if lanes == LANES && !few {
                 return self.run_batch::<Lanes>(group, learner);
             }
-            let alone = group.chunks(1);
-            let outcomes = alone.map(|one| self.run_batch::<f64>(one, learner));
-            return Ok(outcomes.collect::<Result<Vec<_>>>()?.concat());
+            let mut outcomes = Vec::with_capacity(group.len());
+            for one in group.chunks(1) {
+                outcomes.extend(self.run_batch::<f64>(one, learner)?);
+            }
+            return Ok(outcomes);
         }
         let alone = group.iter();
         alone
@@ -169,8 +175,8 @@ impl SimulationTask<'_> {
     }
 
     fn recorder<V: Lane>(&self, num_replicates: usize) -> Recorder<'_, V> {
-        let limit = self.learner.cost_limit();
-        Recorder::new(self.points, self.optimal_value, limit, num_replicates)
+        let limits = self.model.limits();
+        Recorder::new(self.points, self.optimal_value, limits, num_replicates)
     }
 
     fn run_batch<V: Lane>(
@@ -190,12 +196,19 @@ impl SimulationTask<'_> {
             self.control,
         )?;
         let records = recorder.finish(safe_cost(self.learner)).into_iter();
-        let outcomes = records.map(|record| Outcome {
-            record,
-            trace: None,
-            audit: None,
+        let outcomes = records.enumerate().map(|(lane, record)| {
+            Ok(Outcome {
+                record,
+                trace: None,
+                audit: None,
+                learner: if self.simulation.learners {
+                    Some(learners.learner(learner, lane)?.into())
+                } else {
+                    None
+                },
+            })
         });
-        Ok(outcomes.collect())
+        outcomes.collect()
     }
 
     fn run_one(&self, replicate: u64, choice: EngineChoice) -> Result<Outcome> {
@@ -223,6 +236,7 @@ impl SimulationTask<'_> {
             record: recorder.finish(safe_cost(&learner)).swap_remove(0),
             trace,
             audit: auditor.map(Auditor::finish),
+            learner: simulation.learners.then_some(learner),
         })
     }
 }

@@ -127,6 +127,38 @@ impl<V: Lane> BatchLearners<V> {
         Ok(())
     }
 
+    /// The learner of one replicate as it is now; `first` is the learner that was copied.
+    pub(crate) fn learner(
+        &self,
+        first: &OptPessPrimalDual,
+        lane: usize,
+    ) -> Result<OptPessPrimalDual> {
+        let column = |of_pair: &dyn Fn(&Pair<V>) -> V| -> Vec<f64> {
+            self.pairs
+                .iter()
+                .map(|pair| of_pair(pair).lane(lane))
+                .collect()
+        };
+        let whole = |numbers: Vec<f64>| numbers.into_iter().map(|count| count as u32).collect();
+        // Counts are below 2^32, so exact.
+        let counts = self.counts.iter().map(|count| count.lane(lane)).collect();
+        let estimates = first.estimates().with_counts(
+            whole(column(&|pair| pair.visits)),
+            [
+                column(&|pair| pair.reward_sum),
+                column(&|pair| pair.cost_sum),
+            ],
+            &(whole(counts) as Vec<u32>),
+        )?;
+        let multiplier = self.multiplier.lane(lane);
+        let actions: Vec<u32> = self
+            .actions
+            .iter()
+            .map(|taken| taken.as_ref()[lane])
+            .collect();
+        Ok(first.advanced(estimates, self.observed, multiplier, &actions))
+    }
+
     /// The actions of all replicates, `[H, S]`.
     #[inline(always)]
     pub(crate) fn actions(&self) -> &[V::Indices] {
