@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from operator import index
+from typing import Any, SupportsFloat, TypeVar
 
 from optpess.exceptions import InvalidInputError
 
-__all__ = ["check_type", "optional_module", "unknown_name"]
+__all__ = [
+    "check_number",
+    "check_type",
+    "check_whole_number",
+    "number_text",
+    "optional_module",
+    "unknown_name",
+]
 
 _Kind = TypeVar("_Kind")
 
@@ -23,6 +31,41 @@ def check_type(argument: str, value: object, kind: type[_Kind], hint: str = "") 
         f"{argument} is {text}, of type {type(value).__name__}; it must be of type "
         f"{kind.__name__}{advice}"
     )
+
+
+def check_number(argument: str, value: object) -> float:
+    """The value as a float; text and other things that are no numbers are refused."""
+    if isinstance(value, SupportsFloat) and not isinstance(value, str):
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            pass
+    raise InvalidInputError(
+        f"{argument} is {value!r}, of type {type(value).__name__}; it must be a number"
+    )
+
+
+def check_whole_number(
+    argument: str, value: object, low: int, high: int | None = None, what: str = ""
+) -> int:
+    """The value as an integer within [low, high]; ``what`` says what the numbers up to high are."""
+    try:
+        found = index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InvalidInputError(
+            f"{argument} is {value!r}, of type {type(value).__name__}; it must be a whole number"
+        ) from None
+    if found >= low and (high is None or found <= high):
+        return found
+    allowed = f"at least {low}" if high is None else f"{low}"
+    if high is not None and high != low:
+        raise InvalidInputError(f"{argument} is {found}; it must lie in [{low}, {high}]{what}")
+    raise InvalidInputError(f"{argument} is {found}; it must be {allowed}{what}")
+
+
+def number_text(value: float) -> str:
+    """A number as the core's messages show it: all its digits, and 3 in place of 3.0."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def unknown_name(argument: str, found: object, allowed: Iterable[str]) -> InvalidInputError:

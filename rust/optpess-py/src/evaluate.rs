@@ -10,7 +10,7 @@ use optpess_core::table::Signal;
 use pyo3::prelude::*;
 
 use crate::call;
-use crate::convert::{Input, array_out, shape_of, to_py};
+use crate::convert::{Input, array_out, shape_of, to_py, type_name};
 use crate::error::{to_python, unknown_choice};
 use crate::transitions::kernel_of_shape;
 
@@ -187,7 +187,14 @@ pub fn mix_policies<'py>(
     initial: &Bound<'py, PyAny>,
 ) -> PyResult<FloatArray<'py>> {
     let mut given: Vec<MarkovPolicy> = Vec::new();
-    for (index, policy) in policies.try_iter()?.enumerate() {
+    let each = policies.try_iter().map_err(|_| {
+        to_python(&Error::UnsupportedType {
+            array: "policies",
+            found: type_name(policies),
+            allowed: "policies [H, S, A], several in a list",
+        })
+    })?;
+    for (index, policy) in each.enumerate() {
         let input = Input::new("policies", &policy?)?.as_policy()?;
         let shape = shape_of(&input)?;
         let expected = given.first().map_or(shape, MarkovPolicy::shape);
