@@ -137,7 +137,8 @@ def _states_and_actions(transitions: TransitionsLike, mask: ArrayLike) -> tuple[
     """S and A of plain transitions. For sparse rows, A is that of the mask."""
     if isinstance(transitions, Transitions):
         return transitions.num_states, transitions.num_actions
-    sizes = np.shape(transitions) if isinstance(transitions, np.ndarray) else transitions.shape  # type: ignore[union-attr]
+    plain: Any = transitions  # an array, or a sparse matrix
+    sizes: tuple[int, ...] = plain.shape
     if len(sizes) >= 3:
         return sizes[-3], sizes[-2]
     shape = np.shape(mask)
@@ -154,9 +155,8 @@ def _filled(signal: ArrayLike, mask: BoolArray, value: FloatArray) -> ArrayLike:
     array = _array(signal)
     if array is None or array.shape[-2:] != mask.shape or isinstance(array, np.ma.MaskedArray):
         return signal
-    return np.where(
-        mask, array, value.reshape(value.shape + (1,) * (array.ndim - 1)) if value.ndim else value
-    )
+    axes = (*value.shape, *(1,) * (array.ndim - 1)) if value.ndim else ()
+    return np.where(mask, array, value.reshape(axes))
 
 
 def _folded_signal(signal: ArrayLike, mask: BoolArray) -> ArrayLike:
