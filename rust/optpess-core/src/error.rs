@@ -97,7 +97,7 @@ impl Interval {
 /// What is asked of a number: "be 1" if one number is allowed, else "lie in [0, 1]".
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.low == self.high {
+        if self.low >= self.high {
             return write!(f, "be {}", self.low);
         }
         let left = if self.low_closed { '[' } else { '(' };

@@ -80,7 +80,7 @@ impl<'py> Input<'py> {
     }
 
     /// Refuses an array without the axes `[H, S, A]`. Whole numbers `[H, S]` or `[S]` are likely to be actions.
-    pub fn as_policy(self) -> PyResult<Self> {
+    pub fn with_policy_axes(self) -> PyResult<Self> {
         let whole = b"iu".contains(&self.array.dtype().kind());
         match self.shape.len() {
             3 => Ok(self),
