@@ -272,10 +272,8 @@ class CMDP(_core.Model):
         rows = "sparse" if self.transitions.is_sparse else "dense"
         more = [f"num_constraints={self.num_constraints}", rows]
         if not self.units.is_unit:
-            ranges = self.units.cost_ranges
-            same = len(set(ranges)) == 1
             more.append(f"reward_range={_short(self.units.reward_range)}")
-            more.append(f"cost_range={_short(ranges[0]) if same else '[...]'}")
+            more.append(f"cost_range={_short_ranges(self.units.cost_ranges)}")
         if self.actions is not None:
             more.append(f"{int((~self.actions).sum())} of {self.actions.size} actions missing")
         return f"CMDP({sizes}, {', '.join(more)})"
@@ -289,6 +287,13 @@ def check_model(value: object) -> CMDP:
 
 def _short(pair: Range) -> str:
     return f"({pair[0]:g}, {pair[1]:g})"
+
+
+def _short_ranges(ranges: tuple[Range, ...]) -> str:
+    if len(set(ranges)) == 1:
+        return _short(ranges[0])
+    shown = ", ".join(_short(pair) for pair in ranges[:3])
+    return f"[{shown}{', ...' if len(ranges) > 3 else ''}]"
 
 
 def _checked_noise(noise: object) -> Noise:

@@ -46,7 +46,10 @@ class Inputs:
         actions: ArrayLike | None,
     ) -> Self:
         """Arguments in the user's units, for the core."""
-        return given._with_mask(actions)._in_units(reward_range, cost_range)._folded()
+        try:
+            return given._with_mask(actions)._in_units(reward_range, cost_range)._folded()
+        except MemoryError:
+            return given  # a view that repeats its elements: the core refuses its size
 
     def _with_mask(self, actions: ArrayLike | None) -> Self:
         if actions is None:

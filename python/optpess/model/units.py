@@ -46,6 +46,12 @@ class Units:
     cost_ranges: tuple[Range, ...] = (_UNIT,)
     """The least and the largest cost of a step, for each constraint."""
 
+    def __post_init__(self) -> None:
+        each = enumerate(_elements("cost_ranges", self.cost_ranges))
+        ranges = tuple(_checked(f"cost_ranges[{m}]", pair) for m, pair in each)
+        object.__setattr__(self, "reward_range", _checked("reward_range", self.reward_range))
+        object.__setattr__(self, "cost_ranges", ranges)
+
     @classmethod
     def of(cls, reward_range: Range, cost_range: CostRange, num_constraints: int) -> Self:
         """Units from the arguments ``reward_range`` and ``cost_range``, which are checked."""

@@ -47,6 +47,7 @@ def test_with_the_default_ranges_no_number_is_touched():
 def test_each_constraint_has_its_own_range():
     model = two_limits()
     assert model.units.cost_ranges == ((0.0, 4.0), (-5.0, 5.0))
+    assert repr(model).endswith("cost_range=[(0, 4), (-5, 5)])")
     np.testing.assert_allclose(model.unit_cost_limits, [1.0, 1.1], rtol=1e-15)
     np.testing.assert_allclose(model.costs[1], 10.0 * COSTS - 5.0, rtol=1e-14, atol=1e-14)
     for engine in ("highs", "columns"):
@@ -143,6 +144,21 @@ def test_the_ends_of_the_ranges_are_allowed():
     )
     assert set(np.unique(model.stored_costs())) == {0.0, 1.0}
     assert model.unit_cost_limits[0] <= 3.0
+
+
+def test_units_that_exist_are_valid():
+    assert op.Units((0, 2), [(0, 1), (2, 3)]).cost_ranges == ((0.0, 1.0), (2.0, 3.0))
+    made = op.Units((0, 2), ((0, 1),))
+    assert eval(repr(made), vars(op)) == made
+    for wrong in (((1, 0), ((0, 1),)), ((0, 1), (0, 1)), ((0, 1), 3), (None, ((0, 1),))):
+        with pytest.raises(op.InvalidInputError, match=r"(reward_range|cost_ranges)"):
+            op.Units(*wrong)
+
+
+def test_a_size_that_no_memory_holds_is_refused_in_other_units_too():
+    giant = np.broadcast_to(1.0, (3, 10**7, 10**7))
+    with pytest.raises(op.InvalidInputError):
+        in_units(rewards=giant, costs=giant)
 
 
 def test_single_precision_is_mapped_in_double_precision():
