@@ -1,4 +1,4 @@
-"""Checks of arguments whose refusals are worded alike: types, names, missing libraries."""
+"""Checks of arguments whose refusals are worded alike: types, numbers, names, missing libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Any, SupportsFloat, SupportsIndex, TypeVar
 
 from optpess.exceptions import InvalidInputError
 
-__all__ = ["check_type", "optional_module", "real_number", "shown", "unknown_name", "whole_number"]
+__all__ = [
+    "check_type",
+    "number_text",
+    "optional_module",
+    "real_number",
+    "shown",
+    "unknown_name",
+    "whole_number",
+]
 
 _Kind = TypeVar("_Kind")
 
@@ -23,6 +31,53 @@ def check_type(argument: str, value: object, kind: type[_Kind], hint: str = "") 
         f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be of type "
         f"{kind.__name__}{advice}"
     )
+
+
+def whole_number(
+    argument: str, value: object, *, least: int = 1, most: int | None = None, what: str = ""
+) -> int:
+    """A whole number within [least, most]; floats, texts and truth values are refused. ``what`` says
+    what the numbers up to ``most`` are.
+    """
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InvalidInputError(
+            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a whole number"
+        )
+    number = index(value)
+    if number >= least and (most is None or number <= most):
+        return number
+    if most is None:
+        allowed = f"be at least {least}"
+    elif most == least:
+        allowed = f"be {least}"
+    else:
+        top = f"2^{most.bit_length()})" if most >= 2**62 - 1 and (most & (most + 1)) == 0 else f"{most}]"
+        allowed = f"lie in [{least}, {top}"
+    raise InvalidInputError(f"{argument} is {number}; it must {allowed}{what}")
+
+
+def real_number(argument: str, value: object) -> float:
+    """A real number as a float; texts, truth values and arrays of several numbers are refused."""
+    is_text = isinstance(value, str | bytes | bool)
+    if not is_text and isinstance(value, SupportsFloat | SupportsIndex):
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            pass
+    raise InvalidInputError(
+        f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a number"
+    )
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: short, or only its kind."""
+    text = repr(value)
+    return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def number_text(value: float) -> str:
+    """A number as the core's messages show it: all its digits, and 3 in place of 3.0."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def unknown_name(argument: str, found: object, allowed: Iterable[str]) -> InvalidInputError:
@@ -47,36 +102,3 @@ def optional_module(name: str, extra: str, what: str) -> Any:
             f"{what} needs {package}: pip install {package} "
             f"(or, in a checkout of optpess, pip install '.[{extra}]')"
         ) from error
-
-
-def whole_number(argument: str, value: object, *, least: int | None = 1) -> int:
-    """A whole number, not below ``least``; floats, texts and truth values are refused."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InvalidInputError(
-            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a whole number"
-        )
-    number = index(value)
-    if least is not None and number < least:
-        raise InvalidInputError(f"{argument} is {number}; it must be at least {least}")
-    return number
-
-
-def real_number(argument: str, value: object) -> float:
-    """A real number as a float; texts, truth values and arrays of several numbers are refused."""
-    is_text = isinstance(value, str | bytes | bool)
-    if is_text or not isinstance(value, SupportsFloat | SupportsIndex):
-        raise InvalidInputError(
-            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a number"
-        )
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be one number"
-        ) from None
-
-
-def shown(value: object) -> str:
-    """A value as a message shows it: short, or only its kind."""
-    text = repr(value)
-    return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from optpess.checks import whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.model import Shape
 
@@ -33,7 +34,6 @@ __all__ = [
     "state_in",
     "state_of_reset",
     "unwrapped",
-    "whole_number",
 ]
 
 # From what ``step`` returned to (state, reward, cost, terminated, truncated). The state is numbered from
@@ -381,17 +381,6 @@ def _takes_seed(reset: Callable[..., Any]) -> bool:
         each.kind is each.VAR_KEYWORD or (each.name == "seed" and each.kind is not each.POSITIONAL_ONLY)
         for each in parameters
     )
-
-
-def whole_number(name: str, value: Any) -> int:
-    """A number of things, at least 1."""
-    try:
-        number = index(value)
-    except TypeError:
-        raise InvalidInputError(f"{name} is {_shown(value)}; it must be an integer") from None
-    if number < 1:
-        raise InvalidInputError(f"{name} is {number}; it must be at least 1")
-    return number
 
 
 def _shown(value: Any) -> str:

@@ -55,16 +55,13 @@ class Given:
     ) -> Self:
         """The arguments as a user gives them."""
         sizes = shape_in(shape)
-        number = whole_number("seed", seed, least=None)
-        if not 0 <= number < 2**64:
-            raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
         if not bounded_observations and variance_proxy is None:
             variance_proxy = _PAPER_PROXY
         return cls(
             shape=sizes,
             units=Units.of(reward_range, cost_range, num_constraints),
             actions=check_mask(actions, sizes.num_states, sizes.num_actions),
-            seed=number,
+            seed=whole_number("seed", seed, least=0, most=2**64 - 1),
             variance_proxy=variance_proxy,
         )
 

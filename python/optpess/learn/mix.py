@@ -188,11 +188,8 @@ class OptPessMix(Learner):
 
         :func:`certify` may give less: it also uses the other sets and the policy's own episodes.
         """
-        number = whole_number("constraint", constraint, least=0)
-        if number >= len(self.cost_limits):
-            raise InvalidInputError(
-                f"constraint is {number}; it must lie in [0, {len(self.cost_limits) - 1}]"
-            )
+        last = len(self.cost_limits) - 1
+        number = whole_number("constraint", constraint, least=0, most=last)
         cost, rows = self._inner.worst_kernel(policy, number)
         costs = self.units.cost_values_out(np.full(len(self.cost_limits), cost), self.shape.horizon)
         return float(costs[number]), with_last_step(rows)

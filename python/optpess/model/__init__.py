@@ -11,13 +11,14 @@ import numpy as np
 from optpess import _core, storage
 from optpess._core import Transitions
 from optpess.arrays import ArrayLike, BoolArray, FloatArray, StoredArrays, TransitionsLike
+from optpess.checks import check_type
 from optpess.exceptions import InvalidInputError
 from optpess.model._inputs import Inputs
 from optpess.model.missing_actions import check_mask
 from optpess.model.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
 from optpess.model.units import CostRange, Range, Units
 
-__all__ = ["CMDP", "Shape", "Transitions"]
+__all__ = ["CMDP", "Shape", "Transitions", "check_model"]
 
 _NOISES: dict[str, Callable[[float], Noise]] = {
     "bernoulli": lambda _: Bernoulli(),
@@ -86,7 +87,7 @@ class CMDP(_core.Model):
         actions: ArrayLike | None = None,
     ) -> Self:
         given = Inputs(transitions, rewards, costs, cost_limit, initial, None)
-        return cls._make(given.with_actions(actions).in_units(reward_range, cost_range), noise)
+        return cls._make(Inputs.of(given, reward_range, cost_range, actions), noise)
 
     @classmethod
     def stationary(
@@ -109,24 +110,26 @@ class CMDP(_core.Model):
         ``[S, S]``, or sparse rows over (s, a)), rewards ``[S, A]``, costs ``[S, A]`` or ``[M, S, A]``.
         """
         given = Inputs(transitions, rewards, costs, cost_limit, initial, _checked_horizon(horizon))
-        return cls._make(given.with_actions(actions).in_units(reward_range, cost_range), noise)
+        return cls._make(Inputs.of(given, reward_range, cost_range, actions), noise)
 
     @classmethod
     def _make(cls, given: Inputs, noise: Noise) -> Self:
         """A model of arguments that are in the unit interval."""
-        made = _core.Model.__new__(
-            cls,
-            given.transitions,
-            given.rewards,
-            given.costs,
-            given.cost_limit,
-            given.initial,
-            _checked_noise(noise)._spec(),
-            given.horizon,
-        )
+        spec = _checked_noise(noise)._spec()
+        try:
+            made = cls._core_model(given, spec)
+        except InvalidInputError:
+            if given.unfolded is not None:
+                cls._core_model(given.unfolded, spec)
+            raise
         made._noise, made._units, made._actions = noise, given.units, given.actions
         made._limits = made.unit_cost_limits if given.limits is None else given.limits
         return made
+
+    @classmethod
+    def _core_model(cls, given: Inputs, noise: tuple[str, float]) -> Self:
+        signals = (given.rewards, given.costs, given.cost_limit)
+        return _core.Model.__new__(cls, given.transitions, *signals, given.initial, noise, given.horizon)
 
     @property
     def shape(self) -> Shape:
@@ -269,17 +272,28 @@ class CMDP(_core.Model):
         rows = "sparse" if self.transitions.is_sparse else "dense"
         more = [f"num_constraints={self.num_constraints}", rows]
         if not self.units.is_unit:
-            ranges = self.units.cost_ranges
-            same = len(set(ranges)) == 1
             more.append(f"reward_range={_short(self.units.reward_range)}")
-            more.append(f"cost_range={_short(ranges[0]) if same else '[...]'}")
+            more.append(f"cost_range={_short_ranges(self.units.cost_ranges)}")
         if self.actions is not None:
             more.append(f"{int((~self.actions).sum())} of {self.actions.size} actions missing")
         return f"CMDP({sizes}, {', '.join(more)})"
 
 
+def check_model(value: object) -> CMDP:
+    """The value, if it is a model. A problem of the zoo is not, but has one."""
+    inside = isinstance(getattr(value, "model", None), CMDP)
+    return check_type("model", value, CMDP, "its attribute model is one" if inside else "")
+
+
 def _short(pair: Range) -> str:
     return f"({pair[0]:g}, {pair[1]:g})"
+
+
+def _short_ranges(ranges: tuple[Range, ...]) -> str:
+    if len(set(ranges)) == 1:
+        return _short(ranges[0])
+    shown = ", ".join(_short(pair) for pair in ranges[:3])
+    return f"[{shown}{', ...' if len(ranges) > 3 else ''}]"
 
 
 def _checked_noise(noise: object) -> Noise:

@@ -34,38 +34,72 @@ class Inputs:
     units: Units = field(default_factory=Units)
     actions: BoolArray | None = None
     limits: FloatArray | None = None  # in the user's units; None if the core's are
+    # The same with harmless rows for missing actions, so that a refusal names a row that exists.
+    unfolded: Inputs | None = None
 
-    def with_actions(self, actions: ArrayLike | None) -> Self:
-        """The rows of actions that do not exist replaced by those of their stand-ins."""
+    @classmethod
+    def of(
+        cls,
+        given: Self,
+        reward_range: Range,
+        cost_range: CostRange,
+        actions: ArrayLike | None,
+    ) -> Self:
+        """Arguments in the user's units, for the core."""
+        try:
+            return given._with_mask(actions)._in_units(reward_range, cost_range)._folded()
+        except MemoryError:
+            return given  # a view that repeats its elements: the core refuses its size
+
+    def _with_mask(self, actions: ArrayLike | None) -> Self:
         if actions is None:
             return self
         transitions = _core.plain_transitions(self.transitions)
         mask = check_mask(actions, *_states_and_actions(transitions, actions))
-        if mask is None:
-            return replace(self, transitions=transitions)
-        return replace(
-            self,
-            transitions=_folded(transitions, mask),
-            rewards=_folded_signal(self.rewards, mask),
-            costs=_folded_signal(self.costs, mask),
-            actions=mask,
-        )
+        return replace(self, transitions=transitions, actions=mask)
 
-    def in_units(self, reward_range: Range, cost_range: CostRange) -> Self:
-        """Signals and limits mapped to the unit interval; with the ranges (0, 1) nothing is touched."""
+    def _in_units(self, reward_range: Range, cost_range: CostRange) -> Self:
+        """Signals and limits mapped to the unit interval; with the ranges (0, 1) nothing is touched.
+        Missing actions get the least reward and cost.
+        """
         limits, steps = _limits(self.cost_limit, self._num_constraints()), self._steps()
         if limits is None or steps is None:
             return self  # the core refuses these limits, or this horizon
         units = Units.of(reward_range, cost_range, limits.size)
+        rewards, costs = self.rewards, self.costs
+        if self.actions is not None:
+            rewards = _filled(rewards, self.actions, np.array(units.reward_range[0]))
+            lows = np.array([low for low, _ in units.cost_ranges])
+            costs = _filled(costs, self.actions, lows if limits.size > 1 else lows[0])
+        made = replace(self, rewards=rewards, costs=costs, units=units)
         if units.is_unit:
-            return replace(self, units=units)
+            return made
+        return replace(
+            made,
+            rewards=units.rewards_in("rewards", rewards),
+            costs=units.costs_in("costs", costs),
+            cost_limit=units.checked_limits_in("cost_limit", limits, steps),
+            limits=limits,
+        )
+
+    def _folded(self) -> Self:
+        """The rows of actions that do not exist replaced by those of their stand-ins."""
+        mask = self.actions
+        if mask is None:
+            return self
+        transitions = _folded(self.transitions, mask)
+        harmless = transitions
+        if isinstance(self.transitions, np.ndarray) and isinstance(transitions, np.ndarray):
+            stay = np.zeros(transitions.shape[-1])
+            stay[:1] = 1.0
+            fits = transitions.shape[-3:-1] == mask.shape
+            harmless = np.where(mask[..., np.newaxis], self.transitions, stay) if fits else transitions
         return replace(
             self,
-            rewards=units.rewards_in("rewards", self.rewards),
-            costs=units.costs_in("costs", self.costs),
-            cost_limit=units.checked_limits_in("cost_limit", limits, steps),
-            units=units,
-            limits=limits,
+            transitions=transitions,
+            rewards=_folded_signal(self.rewards, mask),
+            costs=_folded_signal(self.costs, mask),
+            unfolded=replace(self, transitions=harmless),
         )
 
     def _num_constraints(self) -> int:
@@ -106,7 +140,8 @@ def _states_and_actions(transitions: TransitionsLike, mask: ArrayLike) -> tuple[
     """S and A of plain transitions. For sparse rows, A is that of the mask."""
     if isinstance(transitions, Transitions):
         return transitions.num_states, transitions.num_actions
-    sizes = np.shape(transitions) if isinstance(transitions, np.ndarray) else transitions.shape  # type: ignore[union-attr]
+    plain: Any = transitions  # an array, or a sparse matrix
+    sizes: tuple[int, ...] = plain.shape
     if len(sizes) >= 3:
         return sizes[-3], sizes[-2]
     shape = np.shape(mask)
@@ -116,6 +151,15 @@ def _states_and_actions(transitions: TransitionsLike, mask: ArrayLike) -> tuple[
             "[S, A] and [H, S, A, S] or, if stationary, [S, A, S]"
         )
     return sizes[1], shape[1]
+
+
+def _filled(signal: ArrayLike, mask: BoolArray, value: FloatArray) -> ArrayLike:
+    """A signal with a number, or one for each entry along the first axis, for missing actions."""
+    array = _array(signal)
+    if array is None or array.shape[-2:] != mask.shape or isinstance(array, np.ma.MaskedArray):
+        return signal
+    axes = (*value.shape, *(1,) * (array.ndim - 1)) if value.ndim else ()
+    return np.where(mask, array, value.reshape(axes))
 
 
 def _folded_signal(signal: ArrayLike, mask: BoolArray) -> ArrayLike:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from optpess import _core
+from optpess.checks import real_number
 
 __all__ = ["Bernoulli", "Deterministic", "Gaussian", "Noise", "Uniform"]
 
@@ -35,7 +36,7 @@ class Gaussian:
     sigma: float
 
     def __post_init__(self) -> None:
-        _core.check_noise("gaussian", self.sigma)
+        _core.check_noise("gaussian", real_number("sigma", self.sigma))
 
     def _spec(self) -> tuple[str, float]:
         return ("gaussian", float(self.sigma))
@@ -51,7 +52,7 @@ class Uniform:
     half_width: float
 
     def __post_init__(self) -> None:
-        _core.check_noise("uniform", self.half_width)
+        _core.check_noise("uniform", real_number("half_width", self.half_width))
 
     def _spec(self) -> tuple[str, float]:
         return ("uniform", float(self.half_width))

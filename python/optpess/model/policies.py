@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from operator import index
 from typing import SupportsIndex
 
 import numpy as np
 
 from optpess.arrays import ArrayLike, FloatArray
+from optpess.checks import whole_number
 from optpess.exceptions import InvalidInputError
 
 __all__ = ["policy_from_actions"]
@@ -31,7 +31,7 @@ def policy_from_actions(
         >>> op.policy_from_actions([2, 0], 3, horizon=5).shape
         (5, 2, 3)
     """
-    count = _count("num_actions", num_actions)
+    count = whole_number("num_actions", num_actions)
     try:
         given = np.asarray(actions)
     except ValueError as error:
@@ -51,8 +51,9 @@ def policy_from_actions(
                 f"actions has shape {list(given.shape)}, the axes [S], but horizon is None; it must be "
                 "the number of steps"
             )
-        given = np.broadcast_to(given, (_count("horizon", horizon), given.size))
-    elif horizon is not None and _count("horizon", horizon) != len(given):
+        steps = whole_number("horizon", horizon)
+        given = np.broadcast_to(given, (steps, given.size))
+    elif horizon is not None and whole_number("horizon", horizon) != len(given):
         raise InvalidInputError(
             f"horizon is {horizon}, but actions has {len(given)} steps; leave horizon out for actions "
             "[H, S]"
@@ -67,16 +68,3 @@ def policy_from_actions(
     policy = np.zeros((*given.shape, count))
     np.put_along_axis(policy, given[..., np.newaxis].astype(np.int64), 1.0, axis=-1)
     return policy
-
-
-def _count(name: str, value: SupportsIndex) -> int:
-    """A whole number of at least 1."""
-    try:
-        found = index(value)
-    except TypeError:
-        raise InvalidInputError(
-            f"{name} is {value!r}, of type {type(value).__name__}; it must be a whole number"
-        ) from None
-    if found < 1:
-        raise InvalidInputError(f"{name} is {found}; it must be at least 1")
-    return found

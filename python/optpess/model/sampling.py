@@ -8,8 +8,8 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray, IntArray, PolicyLike
-from optpess.checks import check_type
-from optpess.model import CMDP
+from optpess.checks import whole_number
+from optpess.model import CMDP, check_model
 from optpess.model.missing_actions import check_actions_exist
 
 __all__ = ["sample"]
@@ -39,12 +39,14 @@ def sample(
         >>> costs.shape, float(costs.mean())
         ((100, 1, 3), 1.0)
     """
-    check_type("model", model, CMDP)
+    check_model(model)
     if model.actions is not None:
         check_actions_exist(np.asanyarray(policy), model.actions)
-    states, actions, rewards, costs = _core.sample(
-        model, policy, num_episodes, seed=seed, replicate=replicate
-    )
+    numbers = {"seed": seed, "replicate": replicate}
+    address = {
+        name: whole_number(name, number, least=0, most=2**64 - 1) for name, number in numbers.items()
+    }
+    states, actions, rewards, costs = _core.sample(model, policy, num_episodes, **address)
     units = model.units
     if not units.is_unit:
         rewards = units.rewards_out(rewards)

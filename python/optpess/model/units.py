@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
+from optpess.checks import number_text
 from optpess.exceptions import InvalidInputError
 
 __all__ = ["CostRange", "Range", "Units"]
@@ -44,6 +45,12 @@ class Units:
     """The least and the largest reward of a step."""
     cost_ranges: tuple[Range, ...] = (_UNIT,)
     """The least and the largest cost of a step, for each constraint."""
+
+    def __post_init__(self) -> None:
+        each = enumerate(_elements("cost_ranges", self.cost_ranges))
+        ranges = tuple(_checked(f"cost_ranges[{m}]", pair) for m, pair in each)
+        object.__setattr__(self, "reward_range", _checked("reward_range", self.reward_range))
+        object.__setattr__(self, "cost_ranges", ranges)
 
     @classmethod
     def of(cls, reward_range: Range, cost_range: CostRange, num_constraints: int) -> Self:
@@ -119,9 +126,11 @@ class Units:
         for m, (limit, pair) in enumerate(zip(limits.tolist(), self.cost_ranges, strict=True)):
             low, high = (horizon * end for end in pair)
             if pair != _UNIT and not low < limit <= high:
+                ends = ", ".join(map(number_text, (low, high)))
+                pair_text = ", ".join(map(number_text, pair))
                 raise InvalidInputError(
-                    f"{name}[{m}] is {limit:g}; it must lie in ({low:g}, {high:g}], as an episode has "
-                    f"{horizon} steps and the cost_range is ({pair[0]:g}, {pair[1]:g})"
+                    f"{name}[{m}] is {number_text(limit)}; it must lie in ({ends}], as an episode has "
+                    f"{horizon} steps and the cost_range is ({pair_text})"
                 )
         inside = self.limits_in(limits, horizon)
         # A rounding error must not leave the interval; the core refuses what is outside by more.
@@ -217,8 +226,7 @@ def _inwards(name: str, values: ArrayLike, allowed: Range, argument: str) -> npt
     if outside.any():
         index = np.unravel_index(int(outside.argmax()), array.shape)
         place = f"{name}[{', '.join(map(str, index))}]" if index else name
-        raise InvalidInputError(
-            f"{place} is {array[index]:g}; it must lie in [{low:g}, {high:g}], the {argument}"
-        )
+        found, ends = number_text(array[index]), ", ".join(map(number_text, allowed))
+        raise InvalidInputError(f"{place} is {found}; it must lie in [{ends}], the {argument}")
     mapped: npt.NDArray[Any] = (array - low) / (high - low)
     return mapped.clip(0.0, 1.0)  # a rounding error must not leave the interval

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from optpess import _core
 from optpess.arrays import ActionArray, ArrayLike, BoolArray, FloatArray, TransitionsLike
+from optpess.checks import number_text
 from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.model import CMDP, Shape, Transitions
 from optpess.model.missing_actions import fold_actions, fold_policy
@@ -162,9 +163,12 @@ class Problem:
         """The refusal of limits that no policy meets."""
         least = self.costs_out(self.least_costs()).tolist()
         given = self.costs_out(limits).tolist()
-        error = InfeasibleError(
-            f"no policy meets the limits {given}: the least attainable costs, one at a time, are {least}"
-        )
+        if len(least) == 1:
+            limit, cost = number_text(given[0]), number_text(least[0])
+            message = f"the limit {limit}: the least attainable cost is {cost}"
+        else:
+            message = f"the limits {given}: the least attainable costs, one at a time, are {least}"
+        error = InfeasibleError(f"no policy meets {message}")
         error.kind = "Infeasible"
         error.least_cost = least[0] if len(least) == 1 else None
         return error

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from optpess import _core
-from optpess.checks import check_type
-from optpess.model import CMDP
+from optpess.checks import whole_number
+from optpess.model import CMDP, check_model
 from optpess.plan._problem import Problem, check_one_constraint, policy_of_actions
 from optpess.plan.result import Endpoint, Frontier
 
@@ -21,7 +21,7 @@ def solve_unconstrained(model: CMDP) -> Endpoint:
         >>> op.solve_unconstrained(op.zoo.pair()).value
         1.48
     """
-    check_type("model", model, CMDP)
+    check_model(model)
     return _endpoint(model, 0, least_cost=False)
 
 
@@ -35,8 +35,12 @@ def solve_least_cost(model: CMDP, constraint: int = 0) -> Endpoint:
         >>> float(op.solve_least_cost(op.zoo.pair()).costs[0])
         0.135
     """
-    check_type("model", model, CMDP)
-    return _endpoint(model, constraint, least_cost=True)
+    check_model(model)
+    last = model.num_constraints - 1
+    number = whole_number(
+        "constraint", constraint, least=0, most=last, what=", the number of a constraint"
+    )
+    return _endpoint(model, number, least_cost=True)
 
 
 def frontier(model: CMDP, *, max_vertices: int = 1_000_000) -> Frontier:
@@ -51,9 +55,10 @@ def frontier(model: CMDP, *, max_vertices: int = 1_000_000) -> Frontier:
         >>> len(curve), round(curve.value_at(0.6) * 96)
         (5, 79)
     """
-    check_type("model", model, CMDP)
+    check_model(model)
     check_one_constraint(model.num_constraints, "frontier")
-    vertices = _core.frontier_vertices(model, max_vertices)
+    most = whole_number("max_vertices", max_vertices)
+    vertices = _core.frontier_vertices(model, most)
     if not model.units.is_unit:
         problem = Problem.of(model)
         values = model.units.values_out(vertices[:, 1:], model.shape.horizon)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from optpess import _core
 from optpess.arrays import BoolArray, FloatArray
-from optpess.exceptions import InfeasibleError, InvalidInputError
+from optpess.checks import real_number
+from optpess.exceptions import InfeasibleError
 from optpess.plan._problem import Problem
 from optpess.plan.certificate import Reevaluation, short
 
@@ -22,15 +23,6 @@ __all__ = ["Endpoint", "ExtendedPlan", "Frontier", "Plan"]
 _ROUNDING = 1e-9
 # The most constraints of a plan that a notebook shows.
 _MOST_ROWS = 20
-
-
-def _number(name: str, value: object) -> float:
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"{name} is of type {type(value).__name__}; it must be a number"
-        ) from None
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +135,7 @@ class Frontier:
 
     def value_at(self, limit: float) -> float:
         """The best reward for a limit; InfeasibleError below the least attainable cost."""
-        limit = _number("limit", limit)
+        limit = real_number("limit", limit)
         if not limit >= self.costs[0]:
             error = InfeasibleError(
                 f"no policy meets the limit {limit}: the least attainable cost is {self.costs[0]}"

@@ -9,9 +9,9 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, TransitionsLike
-from optpess.checks import check_type, unknown_name
-from optpess.exceptions import CertificateError, InfeasibleError
-from optpess.model import CMDP
+from optpess.checks import real_number, unknown_name
+from optpess.exceptions import CertificateError, InfeasibleError, InvalidInputError
+from optpess.model import CMDP, check_model
 from optpess.plan._columns import solve_by_columns
 from optpess.plan._linear_program import OccupancyLP
 from optpess.plan._problem import Problem, check_one_constraint, limits_of, policy_of_actions
@@ -63,8 +63,9 @@ def solve(
         >>> round(plan.value * 96), round(plan.multipliers[0] * 6)
         (79, 7)
     """
-    check_type("model", model, CMDP)
+    check_model(model)
     engine = _default_engine(model) if engine is None else _checked_engine(engine, _ENGINES)
+    _check_time_limit(time_limit)
     problem = Problem.of(model)
     if cost_limit is None:
         limits, unit_limits = model.cost_limits, model.unit_cost_limits
@@ -76,7 +77,7 @@ def solve(
 
 def unit_optimum(model: CMDP) -> float:
     """The optimum of a model's arrays as stored, in the unit interval, whatever its units."""
-    check_type("model", model, CMDP)
+    check_model(model)
     problem, engine = Problem.of(model), _default_engine(model)
     return _unit_plan(model, problem, model.unit_cost_limits, engine, None).value
 
@@ -146,7 +147,13 @@ def solve_signals(
     if engine is None:
         engine = "parametric" if num_constraints == 1 else "highs"
     engine = _checked_engine(engine, ("parametric", "highs"))
+    _check_time_limit(time_limit)
     return _solve_problem(problem, limits_of(cost_limit, num_constraints), engine, time_limit)
+
+
+def _check_time_limit(time_limit: object) -> None:
+    if time_limit is not None and not real_number("time_limit", time_limit) > 0.0:
+        raise InvalidInputError(f"time_limit is {time_limit}; it must be above 0, in seconds")
 
 
 def _default_engine(model: CMDP) -> Engine:

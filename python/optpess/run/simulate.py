@@ -129,8 +129,7 @@ def simulate_as(
             "simulate runs the compiled engine; drive a learner with engine='highs' episode by episode"
         )
     count = _episodes_left(learner) if episodes is None else whole_number("episodes", episodes)
-    if not 0 <= whole_number("seed", seed, least=0) < 2**64:
-        raise InvalidInputError(f"seed is {seed}; it must lie in [0, 2^64)")
+    seed = whole_number("seed", seed, least=0, most=2**64 - 1)
     threads = os.cpu_count() or 1 if threads is None else whole_number("threads", threads)
     if trace and count * len(numbers) > _MAX_TRACED:
         raise InvalidInputError(

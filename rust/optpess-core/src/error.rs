@@ -97,7 +97,7 @@ impl Interval {
 /// What is asked of a number: "be 1" if one number is allowed, else "lie in [0, 1]".
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.low == self.high {
+        if self.low >= self.high {
             return write!(f, "be {}", self.low);
         }
         let left = if self.low_closed { '[' } else { '(' };
@@ -115,7 +115,7 @@ impl fmt::Display for Interval {
 #[derive(Debug, Clone, PartialEq, thiserror::Error, strum::VariantNames, strum::IntoStaticStr)]
 pub enum Error {
     /// An array has the wrong number of axes.
-    #[error("{array} has shape {found:?}, which is {} axes; it must have the axes {expected}", found.len())]
+    #[error("{array} has shape {found:?}, which is {} {}; it must have the axes {expected}", found.len(), if found.len() == 1 { "axis" } else { "axes" })]
     WrongRank {
         /// The array's name.
         array: &'static str,
@@ -373,3 +373,26 @@ pub enum Error {
 
 /// The result of everything that can be refused.
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_is_one_number_asks_for_that_number() {
+        let outside = |allowed| Error::OutOfRange {
+            place: ArrayIndex::new("cost_limit", &[0]),
+            found: 2.0,
+            allowed,
+        };
+        let message = |allowed| outside(allowed).to_string();
+        assert_eq!(
+            message(Interval::closed(1.0, 1.0)),
+            "cost_limit[0] is 2; it must be 1"
+        );
+        assert_eq!(
+            message(Interval::open_closed(0.0, 1.0)),
+            "cost_limit[0] is 2; it must lie in (0, 1]"
+        );
+    }
+}

@@ -80,11 +80,10 @@ impl<'py> Input<'py> {
     }
 
     /// Refuses an array without the axes `[H, S, A]`. Whole numbers `[H, S]` or `[S]` are likely to be actions.
-    pub fn as_policy(self) -> PyResult<Self> {
-        let whole = b"iu".contains(&self.array.dtype().kind());
+    pub fn with_policy_axes(self) -> PyResult<Self> {
         match self.shape.len() {
             3 => Ok(self),
-            1 | 2 if whole => Err(self.wrong_rank_hint(
+            1 | 2 if self.is_whole() => Err(self.wrong_rank_hint(
                 "[H, S, A]",
                 "if it holds the numbers of actions, op.policy_from_actions makes it a policy",
             )),
@@ -92,10 +91,14 @@ impl<'py> Input<'py> {
         }
     }
 
+    /// Whether the elements are integers.
+    fn is_whole(&self) -> bool {
+        b"iu".contains(&self.array.dtype().kind())
+    }
+
     /// The one whole number that the array holds, if it has no axes.
     pub fn whole_number(&self) -> PyResult<Option<i64>> {
-        let whole = b"iu".contains(&self.array.dtype().kind());
-        if !whole || !self.shape.is_empty() {
+        if !self.shape.is_empty() || !self.is_whole() {
             return Ok(None);
         }
         Ok(self.integers()?.first().copied())

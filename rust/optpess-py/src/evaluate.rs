@@ -10,7 +10,7 @@ use optpess_core::table::Signal;
 use pyo3::prelude::*;
 
 use crate::call;
-use crate::convert::{Input, array_out, shape_of, to_py};
+use crate::convert::{Input, array_out, shape_of, to_py, type_name};
 use crate::error::{to_python, unknown_choice};
 use crate::transitions::kernel_of_shape;
 
@@ -18,7 +18,7 @@ type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
 /// A policy `[H, S, A]`; its shape is the shape of the problem.
 pub fn policy_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<MarkovPolicy> {
-    let input = Input::new(name, object)?.as_policy()?;
+    let input = Input::new(name, object)?.with_policy_axes()?;
     let shape = shape_of(&input)?;
     to_py(MarkovPolicy::new(name, shape, input.floats()?))
 }
@@ -152,7 +152,7 @@ pub fn policy_from_occupancy<'py>(
     let input = Input::new("occupancy", occupancy)?;
     let shape = shape_of(&input)?;
     let otherwise = Input::new("completion", completion)?
-        .as_policy()?
+        .with_policy_axes()?
         .with_shape(&shape.sizes(), "[H, S, A]")?;
     let (masses, otherwise) = (input.floats()?, otherwise.floats()?);
     let policy = call::run(py, || {
@@ -187,8 +187,15 @@ pub fn mix_policies<'py>(
     initial: &Bound<'py, PyAny>,
 ) -> PyResult<FloatArray<'py>> {
     let mut given: Vec<MarkovPolicy> = Vec::new();
-    for (index, policy) in policies.try_iter()?.enumerate() {
-        let input = Input::new("policies", &policy?)?.as_policy()?;
+    let each = policies.try_iter().map_err(|_| {
+        to_python(&Error::UnsupportedType {
+            array: "policies",
+            found: type_name(policies),
+            allowed: "policies [H, S, A], several in a list",
+        })
+    })?;
+    for (index, policy) in each.enumerate() {
+        let input = Input::new("policies", &policy?)?.with_policy_axes()?;
         let shape = shape_of(&input)?;
         let expected = given.first().map_or(shape, MarkovPolicy::shape);
         let input = input.with_shape(&expected.sizes(), "[H, S, A]")?;

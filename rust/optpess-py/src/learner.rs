@@ -543,7 +543,7 @@ impl Learner {
 /// A policy of a learner's shape, `[H, S, A]`.
 fn policy_of_shape(policy: &Bound<'_, PyAny>, shape: Shape) -> PyResult<MarkovPolicy> {
     let input = Input::new("policy", policy)?
-        .as_policy()?
+        .with_policy_axes()?
         .with_shape(&shape.sizes(), "[H, S, A]")?;
     to_py(MarkovPolicy::new("policy", shape, input.floats()?))
 }

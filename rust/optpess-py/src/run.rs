@@ -249,7 +249,7 @@ pub fn sample<'py>(
     let model = &*model.get().model;
     let (shape, constraints) = (model.shape(), model.costs().len());
     let input = Input::new("policy", policy)?
-        .as_policy()?
+        .with_policy_axes()?
         .with_shape(&shape.sizes(), "[H, S, A]")?;
     let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
     let num_episodes = count_in("num_episodes", num_episodes)?;

@@ -446,13 +446,19 @@ fn check_dense(input: &Input<'_>) -> PyResult<()> {
     if states == next {
         return Ok(());
     }
+    let actions_first = actions == next;
+    let rows = if actions_first {
+        [next, states, next]
+    } else {
+        [states, actions, states]
+    };
     let error = Error::ShapeMismatch {
         array: "transitions",
         axes: AXES,
-        expected: [&sizes[..last], &[states]].concat(),
+        expected: [&sizes[..last - 2], &rows].concat(),
         found: sizes.to_vec(),
     };
-    Err(match (actions == next, last) {
+    Err(match (actions_first, last) {
         (true, 2) => with_hint(
             &error,
             "this looks like [A, S, S]: transpose it with np.moveaxis(P, 0, 1), or pass a list of A matrices",
