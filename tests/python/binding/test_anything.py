@@ -95,6 +95,7 @@ FUNCTIONS = {
     "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),
     "certify": (partial(op.certify, learner=MIX), 1, []),
     "load_run": (op.load_run, 1, []),
+    "load_learner": (op.load_learner, 1, []),
     "Gaussian": (op.Gaussian, 1, []),
     "Uniform": (op.Uniform, 1, []),
 }
