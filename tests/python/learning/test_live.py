@@ -346,3 +346,168 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
 def test_a_path_may_be_a_string(tmp_path):
     small().save(str(tmp_path / "learner.npz"))
     assert op.load_learner(str(tmp_path / "learner.npz")).episodes_observed == 0
+
+
+# Episodes that cannot have been played
+
+
+START = [0.5, 0.5, 0.0]  # nobody starts in the last state
+STATES = [0, 1, 2]
+
+
+def learners_to_refuse(**further):
+    """A way to make OptPess-LP, OptPess-PrimalDual and OptPess-Mix."""
+    shared = {"shape": MARKET.shape, "initial": START, "seed": SEED}
+    baseline = cases.baseline_of(MARKET)
+    return {
+        "LP": lambda: op.OptPessLP(baseline=baseline, num_episodes=50, **shared, **further),
+        "PrimalDual": lambda: op.OptPessPrimalDual(
+            margin=cases.margin_of(MARKET), num_episodes=50, **shared, **further
+        ),
+        "Mix": lambda: op.OptPessMix(baseline=baseline, **shared, **further),
+    }
+
+
+def sound(deployment):
+    """An episode of what was deployed."""
+    actions = cases.actions_of(deployment, STATES)
+    return {"states": STATES, "actions": actions, "rewards": [0.0, 0.5, 1.0], "costs": [0.0, 0.5, 1.0]}
+
+
+def untaken(deployment, step):
+    """The sound episode, with an action at a step that the deployed policy never takes."""
+    actions = cases.actions_of(deployment, STATES)
+    actions[step] = int(deployment.policy[step, STATES[step]].argmin())
+    assert deployment.policy[step, STATES[step], actions[step]] == 0
+    return {"actions": actions}
+
+
+RANGES = "it must lie in [0, 1], from the learner's"
+# name: (what is changed in a sound episode of a deployment, the kind of refusal, pieces of the message)
+IMPOSSIBLE = {
+    "the first action is never taken": (
+        lambda deployment: untaken(deployment, 0),
+        "Impossible",
+        ["actions[0] is", "in state 0 at step 0 with probability 0", "observe the episode"],
+    ),
+    "the last action is never taken": (
+        lambda deployment: untaken(deployment, 2),
+        "Impossible",
+        ["actions[2] is", "in state 2 at step 2 with probability 0"],
+    ),
+    "the first state never is": (
+        lambda _: {"states": [2, 1, 2]},
+        "Impossible",
+        ["states[0] is 2", "an episode starts there with probability 0 (initial)"],
+    ),
+    "a reward of 50": (
+        lambda _: {"rewards": [0.0, 50.0, 0.0]},
+        "ObservationOutOfRange",
+        ["rewards[1] is 50;", RANGES, "reward_range"],
+    ),
+    "a reward just above": (
+        lambda _: {"rewards": [0.0, 0.0, np.nextafter(1.0, 2.0)]},
+        "ObservationOutOfRange",
+        ["rewards[2] is 1.0000000000000002;", RANGES],
+    ),
+    "a cost of -3": (
+        lambda _: {"costs": [0.0, 0.0, -3.0]},
+        "ObservationOutOfRange",
+        ["costs[2] is -3;", RANGES, "cost_range"],
+    ),
+    "whole numbers": (
+        lambda _: {"costs": np.array([2, 0, 0])},
+        "ObservationOutOfRange",
+        ["costs[0] is 2;"],
+    ),
+    "a reward of NaN": (lambda _: {"rewards": [np.nan, 0.0, 0.0]}, "NotFinite", ["rewards[0] is NaN"]),
+    "a cost of NaN": (lambda _: {"costs": [0.0, np.nan, 0.0]}, "NotFinite", ["costs[1] is NaN"]),
+    "an infinite cost": (lambda _: {"costs": [0.0, 0.0, np.inf]}, "NotFinite", ["costs[2] is inf"]),
+}
+
+
+@pytest.mark.parametrize("name", ["LP", "PrimalDual", "Mix"])
+@pytest.mark.parametrize("fault", IMPOSSIBLE)
+def test_an_episode_that_cannot_have_been_played_is_refused_and_changes_nothing(name, fault):
+    change, kind, pieces = IMPOSSIBLE[fault]
+    learner, other = (learners_to_refuse()[name]() for _ in range(2))
+    for _ in range(12):
+        deployment, expected = learner.next_policy(), other.next_policy()
+        assert bits(deployment) == bits(expected)
+        episode, before = sound(deployment), cases.stored(learner)
+        with refused(kind, *pieces):
+            learner.observe(**episode | change(deployment))
+        assert cases.stored(learner) == before
+        assert bits(learner.pending) == bits(deployment)
+        for each in (learner, other):
+            each.observe(**episode)
+    assert cases.stored(learner) == cases.stored(other)
+    assert learner.episodes_observed == 12
+
+
+@pytest.mark.parametrize("name", ["LP", "PrimalDual", "Mix"])
+def test_the_ends_of_a_range_belong_to_it(name):
+    learner = learners_to_refuse()[name]()
+    episode = sound(learner.next_policy()) | {"rewards": [0.0, -0.0, 1.0], "costs": [1.0, -0.0, 0.0]}
+    learner.observe(**episode)
+    assert learner.estimates.rewards.max() == learner.estimates.costs.max() == 1.0
+
+
+@pytest.mark.parametrize("name", ["LP", "PrimalDual", "Mix"])
+def test_stated_noise_may_leave_the_ranges_as_far_as_noise_goes(name):
+    noisy = {"variance_proxy": 0.5} if name == "Mix" else {"bounded_observations": False}
+    learner = learners_to_refuse(**noisy)[name]()
+    episode = sound(learner.next_policy())
+    # Noise of variance proxy 1/2 is refused beyond sqrt(2 * 49 * 1/2) = 7, which it exceeds with a
+    # probability of at most exp(-49).
+    for argument, value in (("rewards", 50.0), ("rewards", 8.1), ("costs", -7.1), ("costs", -50.0)):
+        before = cases.stored(learner)
+        with refused("ObservationOutOfRange", f"{argument}[1] is {value:g};", "lie in [-7"):
+            learner.observe(**episode | {argument: [0.0, value, 0.0]})
+        with refused("NotFinite", f"{argument}[1] is NaN"):
+            learner.observe(**episode | {argument: [0.0, np.nan, 0.0]})
+        assert cases.stored(learner) == before
+    learner.observe(**episode | {"rewards": [-1.5, 0.5, 7.9], "costs": [1.5, -0.7, -6.9]})
+    rewards, costs = learner.estimates.rewards, learner.estimates.costs
+    assert (rewards.min(), rewards.max()) == (-1.5, 7.9)
+    assert (costs.min(), costs.max()) == (-6.9, 1.5)
+
+
+def test_less_noise_goes_less_far():
+    learner = learners_to_refuse(variance_proxy=0.02)["Mix"]()
+    episode = sound(learner.next_policy())
+    with refused("ObservationOutOfRange", "costs[0] is 2.5;"):
+        learner.observe(**episode | {"costs": [2.5, 0.0, 0.0]})
+    learner.observe(**episode | {"costs": [2.3, 0.0, 0.0]})
+
+
+def test_a_rule_for_bounded_observations_refuses_noise_that_leaves_the_range():
+    learner = learners_to_refuse(confidence=op.Sharp(), bounded_observations=False)["LP"]()
+    episode, before = sound(learner.next_policy()), cases.stored(learner)
+    with pytest.raises(op.InvalidInputError, match=r"costs\[.*1\] is 1\.5"):
+        learner.observe(**episode | {"costs": [0.0, 1.5, 0.0]})
+    assert cases.stored(learner) == before
+    learner.observe(**episode)
+
+
+def test_a_policy_of_chance_takes_any_action_that_it_may_take():
+    # Not only the one that the learner's own stream draws: some have their own dice.
+    learner = LEARNERS["OPDOP"]()
+    deployment = learner.next_policy()
+    others = [1 - action for action in cases.actions_of(deployment, STATES)]
+    learner.observe(STATES, others, [0.0] * 3, [0.0] * 3)
+    assert learner.episodes_observed == 1
+
+
+def test_several_costs_are_refused_by_constraint_and_step():
+    margins = op.SafetyMargin([1.2, 1.0], [0.5, 0.25])
+    learner = op.OptPessMix(
+        shape=MARKET.shape, initial=START, baseline=op.SafeBaseline(cases.always_first(MARKET), margins)
+    )
+    episode, before = sound(learner.next_policy()), cases.stored(learner)
+    costs = np.zeros((2, 3))
+    costs[1, 2] = -3
+    with refused("ObservationOutOfRange", "costs[1, 2] is -3;", RANGES, "cost_range"):
+        learner.observe(**episode | {"costs": costs})
+    assert cases.stored(learner) == before
+    learner.observe(**episode | {"costs": np.ones((2, 3))})
