@@ -67,21 +67,25 @@ class Given:
 
     def limits_in(self, limits: FloatArray) -> list[float]:
         """Cost limits ``[M]`` in parts of the ranges; refused in the user's units."""
-        horizon = self.shape.horizon
-        mapped: list[float] = self.units.limits_in(limits, horizon).tolist()
-        for m, (limit, part) in enumerate(zip(limits.tolist(), mapped, strict=True)):
-            low, high = self.units.cost_ranges[m]
-            if not 0.0 < part <= horizon and (low, high) != (0.0, 1.0):
-                place = "cost_limit" if len(limits) == 1 else f"cost_limit[{m}]"
-                raise InvalidInputError(
-                    f"{place} is {limit:g}; it must lie in ({horizon * low:g}, {horizon * high:g}], "
-                    f"the sums of {horizon} costs in the cost_range"
-                )
-        return mapped
+        return self._sums_in("cost_limit", "(", limits)
 
     def safe_costs_in(self, costs: FloatArray) -> list[float]:
-        """Safe costs ``[M]`` in parts of the ranges."""
-        mapped: list[float] = self.units.limits_in(costs, self.shape.horizon).tolist()
+        """Safe costs ``[M]`` in parts of the ranges; refused in the user's units."""
+        return self._sums_in("safe_cost", "[", costs)
+
+    def _sums_in(self, name: str, bracket: str, sums: FloatArray) -> list[float]:
+        """Sums of costs ``[M]`` in parts of the ranges. With the bracket "(" the least is excluded."""
+        horizon = self.shape.horizon
+        mapped: list[float] = self.units.limits_in(sums, horizon).tolist()
+        for m, (found, part) in enumerate(zip(sums.tolist(), mapped, strict=True)):
+            low, high = self.units.cost_ranges[m]
+            inside = 0.0 < part <= horizon or (part == 0.0 and bracket == "[")
+            if not inside and (low, high) != (0.0, 1.0):
+                place = name if len(sums) == 1 else f"{name}[{m}]"
+                raise InvalidInputError(
+                    f"{place} is {found:g}; it must lie in {bracket}{horizon * low:g}, "
+                    f"{horizon * high:g}], the sums of {horizon} costs in the cost_range"
+                )
         return mapped
 
     def settle(self, inner: _core.Learner) -> _core.Learner:

@@ -154,7 +154,7 @@ def _numbers(argument: str, value: Any) -> tuple[float, ...]:
     return tuple(real_number(f"{argument}[{m}]", number) for m, number in enumerate(value))
 
 
-def _policy_in(policy: PolicyLike) -> FloatArray:
+def _policy_in(policy: object) -> FloatArray:
     """A copy of a policy, read-only. Its elements are checked by the core when a learner is made."""
     try:
         made = np.array(policy)

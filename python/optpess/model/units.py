@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import number_text
+from optpess.checks import number_text, real_number
 from optpess.exceptions import InvalidInputError
 
 __all__ = ["CostRange", "Range", "Units"]
@@ -200,8 +200,8 @@ def _checked(name: str, given: object) -> Range:
     """A pair of finite numbers, the first below the second."""
     pair = _elements(name, given)
     try:
-        low, high = (float(number) for number in pair)
-    except (TypeError, ValueError):
+        low, high = (real_number(name, number) for number in pair)  # no texts
+    except ValueError:
         raise InvalidInputError(f"{name} is {given!r}; it must be two numbers (low, high)") from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high and np.isfinite(high - low)):
         raise InvalidInputError(

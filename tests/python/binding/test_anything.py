@@ -100,6 +100,7 @@ FUNCTIONS = {
     "certify": (partial(op.certify, learner=MIX), 1, []),
     "load_run": (op.load_run, 1, []),
     "reproduce": (op.reproduce, 1, ["threads"]),
+    "load_learner": (op.load_learner, 1, []),
     "Gaussian": (op.Gaussian, 1, []),
     "Uniform": (op.Uniform, 1, []),
 }

@@ -17,10 +17,10 @@ def learner():
     return op.OptPessPrimalDual(shape=POLICY.shape, initial=INITIAL, margin=margin, num_episodes=1)
 
 
-def play(learner, episodes):
+def play(learner, episodes, actions=(0, 0, 0), rewards=(0.0, 0.0, 0.0)):
     for _ in range(episodes):
         learner.next_policy()
-        learner.observe([0] * 3, [0] * 3, [0.0] * 3, [0.0] * 3)
+        learner.observe([0] * 3, actions, rewards, [0.0] * 3)
 
 
 def contradict_the_support():
@@ -124,6 +124,16 @@ TABLE = {
         op.ProtocolError,
         lambda: learner().observe([0] * 3, [0] * 3, [0.0] * 3, [0.0] * 3),
         "observe was called out of turn; next_policy comes next",
+    ),
+    "ObservationOutOfRange": (
+        op.InvalidInputError,
+        lambda: play(learner(), 1, rewards=[0.0, 50.0, 0.0]),
+        "rewards[1] is 50; it must lie in [0, 1], from the learner's reward_range",
+    ),
+    "Impossible": (
+        op.InvalidInputError,
+        lambda: play(learner(), 1, actions=[0, 0, 1]),
+        "actions[2] is 1, but the deployed policy takes it in state 0 at step 2 with probability 0",
     ),
     "EpisodesExhausted": (
         op.ProtocolError,

@@ -29,6 +29,11 @@ def always_first(model):
     return policy
 
 
+def mostly_first(model):
+    """A policy that takes the first action most of the time, and every other one now and then."""
+    return 0.75 * always_first(model) + 0.25 / model.shape.num_actions
+
+
 def market(noise=None):
     """Three states, two actions, three steps, all different: the second action pays and costs more."""
     generator = np.random.default_rng(5)
@@ -39,23 +44,35 @@ def market(noise=None):
     return op.CMDP(transitions, rewards, costs, 1.2, [0.5, 0.3, 0.2], noise=noise)
 
 
-def safe_cost_of(model):
+def safe_cost_of(model, policy=None):
     """A bound on the cost of the baseline, with nothing to spare."""
-    return op.evaluate(always_first(model), model.costs[0], model.transitions, model.initial) + 1e-9
+    policy = always_first(model) if policy is None else policy
+    return op.evaluate(policy, model.costs[0], model.transitions, model.initial) + 1e-9
 
 
-def margin_of(model):
-    return op.SafetyMargin(cost_limit=float(model.cost_limits[0]), safe_cost=safe_cost_of(model))
+def margin_of(model, policy=None):
+    limit = float(model.cost_limits[0])
+    return op.SafetyMargin(cost_limit=limit, safe_cost=safe_cost_of(model, policy))
+
+
+def baseline_of(model, policy=None):
+    policy = always_first(model) if policy is None else policy
+    return op.SafeBaseline(policy, margin_of(model, policy))
+
+
+def stays_in_range(model):
+    """Whether all that is observed lies in [0, 1]."""
+    return not isinstance(model.noise, op.Gaussian)
 
 
 def optpess_lp(model, num_episodes, **changes):
-    baseline = op.SafeBaseline(always_first(model), margin_of(model))
     arguments = {
         "shape": model.shape,
         "initial": model.initial,
-        "baseline": baseline,
+        "baseline": baseline_of(model),
         "num_episodes": num_episodes,
         "failure_probability": DELTA,
+        "bounded_observations": stays_in_range(model),
     }
     return op.OptPessLP(**arguments | changes)
 
@@ -67,17 +84,18 @@ def primal_dual(model, num_episodes, **changes):
         "margin": margin_of(model),
         "num_episodes": num_episodes,
         "failure_probability": DELTA,
+        "bounded_observations": stays_in_range(model),
     }
     return op.OptPessPrimalDual(**arguments | changes)
 
 
-def every_learner(model, num_episodes, confidence):
+def every_learner(model, num_episodes, confidence, seed=0):
     """A way to make each learner, by name; OptPess-LP with either engine, and with an unknown cost."""
-    shared = {"shape": model.shape, "initial": model.initial, "num_episodes": num_episodes}
+    endless = {"shape": model.shape, "initial": model.initial, "seed": seed}
+    shared = endless | {"num_episodes": num_episodes}
     chances = {"failure_probability": DELTA, "confidence": confidence}
-    endless = {name: shared[name] for name in ("shape", "initial")}
     policy, limit = always_first(model), float(model.cost_limits[0])
-    baseline = op.SafeBaseline(policy, margin_of(model))
+    baseline = baseline_of(model)
     estimated = op.SafeBaseline.estimated(policy, limit, radius=op.PaperRadius())
     with_margin = (
         op.OptPessPrimalDual,
@@ -123,21 +141,40 @@ def episode(trace, number):
 
 
 def fed(learner, trace, count):
-    """The learner, after it has seen so many episodes of a trace."""
+    """The learner, after it has seen so many episodes of its own trace."""
     for number in range(count):
         learner.next_policy()
         learner.observe(*episode(trace, number))
     return learner
 
 
-def seen(trace, count):
-    """The first episodes of a trace, as arrays."""
-    return (
-        trace.states[:count],
-        trace.actions[:count],
-        trace.rewards[:count],
-        trace.costs[:count],
-    )
+def actions_of(deployment, states):
+    """An action of the deployed policy in each of the states of an episode."""
+    steps = range(len(deployment.policy))
+    return [deployment.action(step, state) for step, state in zip(steps, states, strict=False)]
+
+
+def played(deployment, model, number, seed=3):
+    """An episode of the deployed policy in a model, as the arguments of `observe`."""
+    sampled = op.sample(model, deployment.policy, 1, seed=seed, replicate=number)
+    states, actions, rewards, costs = (array[0] for array in sampled)
+    return states, actions, rewards, costs[0] if len(costs) == 1 else costs
+
+
+def seen_by(learner, model, count, start=0):
+    """Plays episodes in a model; returns all that the learner observed, as arrays ``[K, H]``."""
+    rows = []
+    for number in range(start, start + count):
+        rows.append(played(learner.next_policy(), model, number))
+        learner.observe(*rows[-1])
+    columns = zip(*rows, strict=True) if rows else [np.zeros((0, model.shape.horizon), int)] * 4
+    return tuple(np.array(column) for column in columns)
+
+
+def driven(learner, model, count, start=0):
+    """The learner, after it has played so many episodes in a model."""
+    seen_by(learner, model, count, start)
+    return learner
 
 
 def stored(learner):

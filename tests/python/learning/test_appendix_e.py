@@ -22,7 +22,7 @@ SCALED = op.Scaled(0.02)
 def learner_with(radius, **changes):
     model = cases.market()
     baseline = op.SafeBaseline.estimated(cases.always_first(model), 1.2, radius=radius)
-    return cases.optpess_lp(model, EPISODES, baseline=baseline, confidence=SCALED, **changes)
+    return cases.optpess_lp(model, EPISODES, **{"baseline": baseline, "confidence": SCALED} | changes)
 
 
 @pytest.fixture(scope="module", params=RADII)
@@ -66,21 +66,25 @@ def test_sources_and_signals_change_with_the_stop(case):
 
 
 def test_after_the_stop_the_learner_is_optpess_lp_with_the_estimated_cost(case):
-    radius, formula, run = case
-    stop, _ = stop_of(run.traces[0], formula)
-    model, trace = cases.market(), run.traces[0]
-    learner = cases.fed(learner_with(radius), trace, stop)
+    # With these bonuses the gate opens after the stop: both learners play the same until then.
+    radius, formula, _ = case
+    model, confidence = cases.market(), op.Scaled(0.1)
+    run = cases.run_of(model, learner_with(radius, confidence=confidence), seed=4, trace=True)
+    trace, opens = run.traces[0], int(run.first_planned[0])
+    stop, _ = stop_of(trace, formula)
+    assert stop < opens
+    learner = cases.fed(learner_with(radius, confidence=confidence), trace, stop)
     margin = op.SafetyMargin(cost_limit=1.2, safe_cost=learner.safe_cost)
     fresh = cases.optpess_lp(
         model,
         EPISODES,
         baseline=op.SafeBaseline(cases.always_first(model), margin),
         failure_probability=cases.DELTA / 2,
-        confidence=SCALED,
+        confidence=confidence,
     )
     cases.fed(fresh, trace, stop)
     # What was seen during the estimate counts, and the signals are those of a learner that knew.
-    for number in range(stop, stop + 200):
+    for number in range(stop, opens + 200):
         for name in ("reward", "cost"):
             own, other = getattr(learner.signals, name), getattr(fresh.signals, name)
             assert own.tobytes() == other.tobytes()
@@ -102,7 +106,7 @@ def test_an_estimate_that_never_stops_leaves_the_baseline_in_play():
 
 
 def test_a_mean_below_zero_is_not_taken_for_a_cost():
-    learner = learner_with(op.PaperRadius())
+    learner = learner_with(op.PaperRadius(), bounded_observations=False)
     while learner.safe_cost is None:
         learner.next_policy()
         learner.observe([0, 0, 0], [0, 0, 0], [0.0] * 3, [-0.7] * 3)  # noise may do that

@@ -4,6 +4,7 @@ import numpy as np
 import optpess as op
 import pytest
 from support import reference
+from support.healthy import refused
 
 from learning import cases, paper
 
@@ -72,7 +73,7 @@ def test_the_plan_is_the_best_of_the_pessimistic_set_and_its_certificate_is_true
 
 
 @pytest.mark.parametrize("confidence", [op.Theorem(), op.Scaled(1e-3)], ids=repr)
-def test_the_price_and_the_policy_of_primal_dual_follow_the_algorithm_box(model, trace, confidence):
+def test_the_price_and_the_policy_of_primal_dual_follow_the_algorithm_box(model, confidence):
     # With the theorem's bonus the optimistic cost is negative and truncated; with little, it is not.
     learner = cases.primal_dual(model, EPISODES, confidence=confidence)
     margin = (learner.cost_limit, learner.safe_cost)
@@ -99,7 +100,7 @@ def test_the_price_and_the_policy_of_primal_dual_follow_the_algorithm_box(model,
         assert deployment.optimistic_reward == pytest.approx(reward, rel=1e-11)
         # The price changes when the episode has been seen, not when it is planned.
         assert learner.multiplier == pytest.approx(multiplier, rel=1e-12)
-        learner.observe(*cases.episode(trace, number))
+        learner.observe(*cases.played(deployment, model, number))
         multiplier = paper.next_multiplier(
             multiplier, deployment.biased_cost, k, model.shape, margin, cases.DELTA
         )
@@ -137,10 +138,15 @@ def test_a_price_that_is_no_longer_needed_falls_to_exactly_zero_and_stays():
     assert learner.multiplier == 0.0
 
 
-def test_observations_too_large_to_add_up_keep_the_gate_shut(model):
-    # The pessimistic cost is then not a number, and once a comparison with it opened the gate.
-    learner = cases.optpess_lp(model, 10)
+@pytest.mark.parametrize("bounded", [True, False])
+def test_observations_too_large_to_add_up_are_refused_and_keep_the_gate_shut(model, bounded):
+    # The pessimistic cost was then not a number, and once a comparison with it opened the gate.
+    learner = cases.optpess_lp(model, 10, bounded_observations=bounded)
     for _ in range(3):
         assert learner.next_policy().source == "Baseline"
-        learner.observe([0, 0, 0], [1, 1, 1], [0.0] * 3, [1.7e308] * 3)
+        before = cases.stored(learner)
+        with refused("ObservationOutOfRange", "costs[0] is 17", "cost_range"):
+            learner.observe([0, 0, 0], [0, 0, 0], [0.0] * 3, [1.7e308] * 3)
+        assert cases.stored(learner) == before
+        learner.observe([0, 0, 0], [0, 0, 0], [0.0] * 3, [1.0] * 3)
     assert learner.next_policy().source == "Baseline"

@@ -130,8 +130,9 @@ def test_a_learner_past_its_gate_is_timed_while_it_plans():
     leaves = op.forecast(PAIR, learner).leaves_baseline
     trace = cases.run_of(PAIR, learner, trace=True).traces[0]
     later = cases.fed(learner, trace, 2 * leaves + 1)
-    assert later.next_policy().source == "PessimisticSet"
-    later.observe(*cases.episode(trace, 0))
+    deployment = later.next_policy()
+    assert deployment.source == "PessimisticSet"
+    later.observe(*cases.played(deployment, PAIR, 0))
     assert op.forecast(PAIR, later).seconds == (2000 - later.episodes_observed) / 256
 
 

@@ -123,9 +123,9 @@ def test_a_copy_goes_on_as_the_original_would_and_its_own_way(case, twin):
     before, other = cases.stored(learner), twin(learner)
     assert type(other) is type(learner)
     assert other.parameters == learner.parameters
-    cases.fed(other, trace, 5)
+    cases.driven(other, MARKET, 5)
     assert cases.stored(learner) == before
-    assert cases.stored(cases.fed(learner, trace, 5)) == cases.stored(other)
+    assert cases.stored(cases.driven(learner, MARKET, 5)) == cases.stored(other)
 
 
 def test_records_do_not_depend_on_threads_or_neighbours(case):
@@ -151,10 +151,9 @@ def test_records_say_who_ran_and_what_it_promises(case):
 @pytest.mark.parametrize("name", [*BONUS, "OptPrimalDual-CMDP"])
 @pytest.mark.parametrize("factor", [None, 0.01])
 @pytest.mark.parametrize("count", [0, 1, 37])
-def test_signals_are_averages_with_the_bonus_of_the_paper(case, name, factor, count):
-    _, run = case
+def test_signals_are_averages_with_the_bonus_of_the_paper(name, factor, count):
     confidence = op.Theorem() if factor is None else op.Scaled(factor)
-    learner = cases.fed(MARGIN[name](confidence=confidence), run.traces[0], count)
+    learner = cases.driven(MARGIN[name](confidence=confidence), MARKET, count)
     known = learner.estimates
     bonus = peer_formulas.bonus(known, MARKET.shape, EPISODES, cases.DELTA, factor or 1.0)
     np.testing.assert_allclose(known.bonus, bonus, rtol=1e-13)
@@ -164,9 +163,8 @@ def test_signals_are_averages_with_the_bonus_of_the_paper(case, name, factor, co
 
 @pytest.mark.parametrize("name", EXTENDED)
 @pytest.mark.parametrize("count", [0, 1, 37])
-def test_signals_over_plausible_kernels_have_the_radius_of_observations_alone(case, name, count):
-    _, run = case
-    learner = cases.fed(EXTENDED[name](), run.traces[0], count)
+def test_signals_over_plausible_kernels_have_the_radius_of_observations_alone(name, count):
+    learner = cases.driven(EXTENDED[name](), MARKET, count)
     known = learner.estimates
     radius = peer_formulas.observation_radius(known, MARKET.shape, EPISODES, cases.DELTA)
     np.testing.assert_allclose(known.bonus, radius, rtol=1e-13)
@@ -210,7 +208,6 @@ def test_optcmdp_plays_the_best_pair_of_a_policy_and_a_plausible_kernel():
     # The referee is the linear program over extended occupancies, with radii computed here.
     factor, binding, same = 1e-4, 0, 0
     learner = quick("OptCMDP", confidence=op.Scaled(factor))
-    trace = cases.run_of(MARKET, quick("unconstrained"), trace=True).traces[0]
     for number in range(150):
         signals, known = learner.signals, learner.estimates
         radius = peer_formulas.successor_radius(known, MARKET.shape, EPISODES, cases.DELTA, factor)
@@ -223,7 +220,7 @@ def test_optcmdp_plays_the_best_pair_of_a_policy_and_a_plausible_kernel():
         binding += deployment.biased_cost > 1.2 - 1e-9
         # Where the optimum is unique, so is the policy read off it.
         same += np.allclose(deployment.policy, op.solve_extended(*problem).policy, atol=1e-6)
-        learner.observe(*cases.episode(trace, number))
+        learner.observe(*cases.played(deployment, MARKET, number))
     assert binding > 100
     assert same > 100
 
@@ -231,7 +228,6 @@ def test_optcmdp_plays_the_best_pair_of_a_policy_and_a_plausible_kernel():
 def test_optdual_plays_the_best_plausible_pair_at_its_price_and_moves_the_price_by_its_excess():
     factor, raised = 1e-3, False
     learner = quick("OptDual-CMDP", confidence=op.Scaled(factor), margin=op.SafetyMargin(0.6, 0.1))
-    trace = cases.run_of(MARKET, quick("unconstrained"), trace=True).traces[0]
     step = 1 / (0.5 * np.sqrt(EPISODES))  # rho / (H sqrt(K)) = 1 / ((tau - c0) sqrt(K))
     for number in range(EPISODES):
         signals, known, price = learner.signals, learner.estimates, learner.multiplier
@@ -242,7 +238,7 @@ def test_optdual_plays_the_best_plausible_pair_at_its_price_and_moves_the_price_
         best = deployment.optimistic_reward - price * deployment.biased_cost
         assert deployment.source == "PlausibleLagrangian"
         assert best == pytest.approx(float(MARKET.initial @ values[0]), rel=1e-10)
-        learner.observe(*cases.episode(trace, number))
+        learner.observe(*cases.played(deployment, MARKET, number))
         moved = max(0.0, price + step * (deployment.biased_cost - 0.6))
         assert learner.multiplier == pytest.approx(moved, rel=1e-12, abs=1e-14)
         raised = raised or moved > 0
@@ -255,7 +251,7 @@ def test_a_pair_never_visited_may_lead_anywhere_however_small_the_factor(name):
     learner = quick(name, confidence=op.Scaled(1e-12))
     deployment = learner.next_policy()
     assert np.isfinite([deployment.optimistic_reward, deployment.biased_cost]).all()
-    learner.observe([0, 1, 2], [1, 1, 1], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    learner.observe([0, 1, 2], cases.actions_of(deployment, [0, 1, 2]), [0.0] * 3, [0.0] * 3)
     assert np.isfinite(learner.next_policy().optimistic_reward)
 
 
@@ -263,8 +259,7 @@ def test_a_pair_never_visited_may_lead_anywhere_however_small_the_factor(name):
 
 
 def test_optcmdp_bonus_plays_the_best_policy_within_the_optimistic_limit():
-    learner, limits = quick("OptCMDP-bonus", confidence=op.Scaled(1e-5)), []
-    trace = cases.run_of(MARKET, quick("unconstrained"), trace=True).traces[0]
+    learner, limits = quick("OptCMDP-bonus", confidence=op.Scaled(3e-3)), []
     for number in range(150):
         signals, kernel = learner.signals, learner.estimates.transitions
         deployment = learner.next_policy()
@@ -278,19 +273,21 @@ def test_optcmdp_bonus_plays_the_best_policy_within_the_optimistic_limit():
         assert found == pytest.approx(best.value, rel=1e-9)
         limits.append(reference.evaluate(deployment.policy, signals.cost, *rest))
         assert limits[-1] <= 1.2 + 1e-9
-        learner.observe(*cases.episode(trace, number))
+        learner.observe(*cases.played(deployment, MARKET, number))
     assert max(limits) == pytest.approx(1.2), "the limit should bind at some time"
 
 
 @pytest.mark.parametrize("name", ["OptCMDP", "OptCMDP-bonus"])
 def test_where_even_the_least_cost_is_above_the_limit_the_least_cost_is_played(name):
     learner = MARGIN[name](
-        10, margin=op.SafetyMargin(cost_limit=0.5, safe_cost=0.1), confidence=op.Scaled(1e-9)
+        60, margin=op.SafetyMargin(cost_limit=0.5, safe_cost=0.1), confidence=op.Scaled(1e-9)
     )
-    for state in range(3):
-        for action in range(2):
-            learner.next_policy()
-            learner.observe([state] * 3, [action] * 3, [0.0] * 3, [1.0 - action / 2] * 3)
+    # Optimism tries what it has not seen, until all has been seen to cost too much.
+    for number in range(50):
+        states = [number % 3] * 3
+        actions = cases.actions_of(learner.next_policy(), states)
+        learner.observe(states, actions, [0.0] * 3, [1.0 - action / 2 for action in actions])
+    assert (learner.estimates.visits > 0).all()
     signals, kernel = learner.signals, learner.estimates.transitions
     deployment = learner.next_policy()
     least = -float(MARKET.initial @ op.backward_induction(-signals.cost, op.Transitions(kernel))[1][0])
@@ -325,7 +322,6 @@ def ascended(name, learner, deployment, signals, known):
 
 @pytest.mark.parametrize("name", ["OptPrimalDual-CMDP", "OPDOP"])
 def test_mirror_ascent_moves_policy_and_price_as_the_paper_says(name):
-    run = cases.run_of(MARKET, quick("unconstrained"), trace=True)
     learner, raised = quick(name, margin=op.SafetyMargin(0.3, 0.1)), False
     np.testing.assert_array_equal(copy.copy(learner).next_policy().policy, 0.5)
     for number in range(EPISODES):
@@ -334,7 +330,7 @@ def test_mirror_ascent_moves_policy_and_price_as_the_paper_says(name):
         policy, price, cost = ascended(name, learner, deployment, signals, known)
         assert deployment.source == "MirrorAscent"
         assert deployment.biased_cost == pytest.approx(cost, rel=1e-10, abs=1e-12)
-        learner.observe(*cases.episode(run.traces[0], number))
+        learner.observe(*cases.played(deployment, MARKET, number))
         assert learner.multiplier == pytest.approx(price, rel=1e-10, abs=1e-12)
         raised = raised or price > 0
         if number + 1 < EPISODES:
@@ -344,9 +340,8 @@ def test_mirror_ascent_moves_policy_and_price_as_the_paper_says(name):
 
 
 @pytest.mark.parametrize("count", [0, 1, 37])
-def test_opdop_divides_by_one_more_visit(case, count):
-    _, run = case
-    learner = cases.fed(MARGIN["OPDOP"](), run.traces[0], count)
+def test_opdop_divides_by_one_more_visit(count):
+    learner = cases.driven(MARGIN["OPDOP"](), MARKET, count)
     known = learner.estimates
     H, S, _ = MARKET.shape
     log = peer_formulas.log_factor(MARKET.shape, EPISODES, cases.DELTA)
@@ -369,7 +364,6 @@ def test_the_cost_of_an_iterate_is_optimistic(name):
 
 
 def test_cucrl_plays_the_baseline_until_a_policy_is_pessimistically_within_the_limit():
-    run = cases.run_of(MARKET, quick("unconstrained"), trace=True)
     learner, sources = cucrl(confidence=op.Scaled(0.2)), []
     known = (MARKET.transitions, MARKET.initial)
     for number in range(150):
@@ -388,7 +382,7 @@ def test_cucrl_plays_the_baseline_until_a_policy_is_pessimistically_within_the_l
         else:
             with pytest.raises(op.InfeasibleError):
                 op.solve_signals(signals.reward, signals.cost[None], *known, [1.2])
-        learner.observe(*cases.episode(run.traces[0], number))
+        learner.observe(*cases.played(deployment, MARKET, number))
     assert set(sources) == {"Baseline", "KnownTransitions"}
 
 
@@ -418,8 +412,7 @@ def test_transitions_that_lose_mass_or_have_another_shape_are_refused():
 # The two ends of the scale
 
 
-def test_the_unconstrained_learner_plays_the_best_policy_for_its_signals(case):
-    _, run = case
+def test_the_unconstrained_learner_plays_the_best_policy_for_its_signals():
     learner = quick("unconstrained")
     for number in range(60):
         signals, kernel = learner.signals, learner.estimates.transitions
@@ -432,7 +425,7 @@ def test_the_unconstrained_learner_plays_the_best_policy_for_its_signals(case):
         assert found == pytest.approx(best, rel=1e-12)
         cost = reference.evaluate(deployment.policy, signals.cost, kernel, MARKET.initial)
         assert deployment.biased_cost == pytest.approx(cost, rel=1e-12)
-        learner.observe(*cases.episode(run.traces[0], number))
+        learner.observe(*cases.played(deployment, MARKET, number))
 
 
 def test_the_ends_of_the_scale_are_where_they_should_be():
@@ -486,7 +479,8 @@ def test_a_baseline_of_another_shape_is_refused():
 @pytest.mark.parametrize("name", MAKERS)
 def test_verbs_out_of_turn_and_malformed_episodes_change_nothing(name):
     learner = MAKERS[name](1)
-    sound = ([0, 1, 2], [0, 1, 1], [0.5, 0.25, 1.0], [0.0, 0.5, 1.0])
+    actions = cases.actions_of(copy.copy(learner).next_policy(), [0, 1, 2])
+    sound = ([0, 1, 2], actions, [0.5, 0.25, 1.0], [0.0, 0.5, 1.0])
     with refused("OutOfTurn", "next_policy comes next", error=op.ProtocolError):
         learner.observe(*sound)
     learner.next_policy()

@@ -16,6 +16,11 @@ SOUND = {
 }
 
 
+def sound_for(deployment):
+    """A sound episode of what was deployed."""
+    return SOUND | {"actions": cases.actions_of(deployment, SOUND["states"])}
+
+
 @pytest.fixture(params=MAKERS)
 def make(request):
     return MAKERS[request.param]
@@ -137,8 +142,7 @@ def test_verbs_out_of_turn_are_refused_and_change_nothing(make):
 def test_the_episode_after_the_last_is_refused(make):
     learner = make(cases.market(), 2)
     for _ in range(2):
-        learner.next_policy()
-        learner.observe(**SOUND)
+        learner.observe(**sound_for(learner.next_policy()))
     before = cases.stored(learner)
     with refused("EpisodesExhausted", "all 2 episodes", error=op.ProtocolError):
         learner.next_policy()
@@ -151,8 +155,7 @@ def test_the_episode_after_the_last_is_refused(make):
 def test_a_plan_that_was_interrupted_can_be_asked_for_again(monkeypatch):
     # An interrupted linear program once left the learner waiting for a plan that never came.
     learner = cases.optpess_lp(cases.market(), 10, confidence=op.Scaled(1e-9), engine="highs")
-    learner.next_policy()
-    learner.observe(**SOUND)
+    learner.observe(**sound_for(learner.next_policy()) | {"costs": [0.0] * 3})  # the gate opens
     with monkeypatch.context() as patch:
         patch.setattr(learner._highs, "plan", _interrupt)
         with pytest.raises(KeyboardInterrupt):
@@ -194,16 +197,15 @@ MALFORMED = {
 def test_a_malformed_episode_is_refused_and_changes_nothing(make, fault):
     changes, kind, piece = MALFORMED[fault]
     learner = make(cases.market(), 10)
-    learner.next_policy()
-    learner.observe(**SOUND)
-    learner.next_policy()
+    learner.observe(**sound_for(learner.next_policy()))
+    sound = sound_for(learner.next_policy())
     before = cases.stored(learner)
     with pytest.raises(op.InvalidInputError) as caught:
-        learner.observe(**SOUND | changes)
+        learner.observe(**sound | changes)
     assert piece in str(caught.value)
     assert kind in (None, caught.value.kind)
     assert cases.stored(learner) == before
-    learner.observe(**SOUND)  # it still goes on
+    learner.observe(**sound)  # it still goes on
     assert learner.episodes_observed == 2
 
 
@@ -211,7 +213,6 @@ def test_a_malformed_episode_is_refused_and_changes_nothing(make, fault):
 def test_whole_numbers_of_any_width_are_states(make, dtype):
     learners = [make(cases.market(), 10) for _ in range(2)]
     for learner, kind in zip(learners, (np.int64, dtype), strict=True):
-        learner.next_policy()
-        states = np.array(SOUND["states"], dtype=kind)
-        learner.observe(**SOUND | {"states": states})
+        sound = sound_for(learner.next_policy())
+        learner.observe(**sound | {"states": np.array(sound["states"], dtype=kind)})
     assert cases.stored(learners[0]) == cases.stored(learners[1])

@@ -92,7 +92,7 @@ def test_a_copy_goes_its_own_way(case, twin):
     before = cases.stored(learner)
     other = twin(learner)
     assert cases.stored(other) == before
-    cases.fed(other, trace, 5)
+    cases.driven(other, cases.market(), 5)
     assert cases.stored(learner) == before
     assert (learner.episodes_observed, other.episodes_observed) == (20, 25)
 

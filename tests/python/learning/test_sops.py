@@ -121,10 +121,14 @@ def test_without_a_pair_within_the_limit_the_baseline_is_played():
     margin = op.SafetyMargin(cost_limit=0.5, safe_cost=0.1)
     baseline = op.SafeBaseline(cases.always_first(SMALL), margin)
     learner = sops(baseline=baseline, confidence=op.Scaled(1e-9))
-    for state in range(2):
-        for action in range(2):
-            learner.next_policy()
-            learner.observe([state] * 3, [action] * 3, [0.0] * 3, [1.0] * 3)
+    for number in range(100):  # every step is seen to cost 1
+        states = [number % 2] * 3
+        learner.observe(states, cases.actions_of(learner.next_policy(), states), [0.0] * 3, [1.0] * 3)
+    signals, known = learner.signals, learner.estimates
+    log = peer_formulas.sops_log_factor(SMALL.shape, EPISODES, cases.DELTA)
+    radius = peer_formulas.sops_successor_width(known, log, 1e-9)
+    with pytest.raises(op.InfeasibleError):
+        op.solve_extended(signals.reward, signals.cost, known.transitions, radius, SMALL.initial, 0.5)
     for _ in range(20):
         deployment = learner.next_policy()
         (member,) = deployment.mixture.members
@@ -291,7 +295,7 @@ def test_impossible_arguments_are_refused_by_name():
         sops(baseline=op.SafeBaseline.estimated(cases.always_first(SMALL), 0.9))
     with refused(None, "baseline has shape"):
         sops(shape=(3, 3, 3))
-    with pytest.raises(OverflowError):
+    with refused(None, "seed is -1; it must lie in [0, 2^64)"):
         sops(seed=-1)
     learner = sops(num_episodes=1)
     for _ in live(SMALL, learner, 1):

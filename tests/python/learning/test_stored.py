@@ -25,12 +25,6 @@ MOST_BYTES_OF |= dict.fromkeys(("SOPS", "SOPS, growth"), 380_000)
 MOST_BYTES_OF |= dict.fromkeys(("OptPessMix", "OptPessMix, estimated"), 300_000)
 
 
-@pytest.fixture(scope="module")
-def trace():
-    """Episodes to be observed; all learners here can be fed with the same ones."""
-    return cases.run_of(MARKET, LEARNERS["OptPess-LP"](), seed=3, trace=True).traces[0]
-
-
 def restored(learner):
     return pickle.loads(pickle.dumps(learner))
 
@@ -48,6 +42,7 @@ def bits(deployment):
         deployment.episode,
         deployment.source,
         deployment.policy.tobytes(),
+        deployment._uniforms.tobytes(),
         np.array(figures).tobytes(),
     )
 
@@ -70,7 +65,7 @@ def knowledge(learner):
     )
 
 
-def check_same_future(first, second, trace, numbers, *, look=True):
+def check_same_future(first, second, model, numbers, *, look=True):
     """Both learners deploy and learn the same from now on, to the bit. Looking at what a learner knows
     brings its estimates up to date, so it is also done without.
     """
@@ -80,8 +75,8 @@ def check_same_future(first, second, trace, numbers, *, look=True):
         deployments = [learner.next_policy() for learner in (first, second)]
         assert bits(deployments[0]) == bits(deployments[1])
         sources.add(deployments[0].source)
-        for learner in (first, second):
-            learner.observe(*cases.episode(trace, number))
+        for learner, deployment in zip((first, second), deployments, strict=True):
+            learner.observe(*cases.played(deployment, model, number))
     assert cases.stored(first) == cases.stored(second)
     assert knowledge(first) == knowledge(second)
     return sources
@@ -91,8 +86,8 @@ def check_same_future(first, second, trace, numbers, *, look=True):
 @pytest.mark.parametrize("middle", [0, 7, 450])
 @pytest.mark.parametrize("between", ["episodes", "plan and observation"])
 @pytest.mark.parametrize("look", [False, True])
-def test_a_restored_learner_continues_bit_for_bit(name, trace, middle, between, look):
-    learner = cases.fed(LEARNERS[name](), trace, middle)
+def test_a_restored_learner_continues_bit_for_bit(name, middle, between, look):
+    learner = cases.driven(LEARNERS[name](), MARKET, middle)
     if between == "plan and observation":
         learner.next_policy()
     other = restored(learner)
@@ -102,36 +97,38 @@ def test_a_restored_learner_continues_bit_for_bit(name, trace, middle, between, 
         learner = copy.copy(learner)  # which starts its linear programs anew, as a restored one does
     if between == "plan and observation":
         assert not look or knowledge(learner) == knowledge(other)
+        assert bits(learner.pending) == bits(other.pending)
         for each in (learner, other):
-            each.observe(*cases.episode(trace, middle))
+            each.observe(*cases.played(each.pending, MARKET, middle))
         middle += 1
-    check_same_future(learner, other, trace, range(middle, middle + 60), look=look)
+    check_same_future(learner, other, MARKET, range(middle, middle + 60), look=look)
 
 
-def test_a_learner_stored_while_its_safe_cost_is_estimated_continues_bit_for_bit(trace):
-    learner = cases.fed(LEARNERS[ESTIMATED](), trace, 12)
+def test_a_learner_stored_while_its_safe_cost_is_estimated_continues_bit_for_bit():
+    learner = cases.driven(LEARNERS[ESTIMATED](), MARKET, 12)
     assert learner.safe_cost is None
     other = restored(learner)
-    sources = check_same_future(learner, other, trace, range(12, EPISODES))
+    sources = check_same_future(learner, other, MARKET, range(12, EPISODES))
     assert sources == {"BaselineEstimation", "Baseline", "PessimisticSet"}
     assert learner.safe_cost == other.safe_cost is not None
 
 
-def test_a_learner_stored_between_assessment_and_deployment_takes_the_same_plan(trace):
-    learner = cases.fed(LEARNERS[HIGHS](), trace, 450)
+def test_a_learner_stored_between_assessment_and_deployment_takes_the_same_plan():
+    learner = cases.driven(LEARNERS[HIGHS](), MARKET, 450)
     assert learner._inner.assess() is None, "the gate should be open"
     original, other = copy.copy(learner), restored(learner)
     with pytest.raises(op.ProtocolError, match="the plan of an outside engine"):
-        other.observe(*cases.episode(trace, 450))
-    candidates = [each._highs.plan(each) for each in (original, other)]
+        other.observe([0] * 3, [0] * 3, [0.0] * 3, [0.0] * 3)
+    candidates = [each._highs.plan(each._inner) for each in (original, other)]
     assert candidates[0].tobytes() == candidates[1].tobytes()
-    first, second = (each._inner.deploy(candidates[0]) for each in (original, other))
-    assert first["policy"].tobytes() == second["policy"].tobytes()
-    assert first | {"policy": None} == second | {"policy": None}
-    assert first["source"] == "PessimisticSet"
     for each in (original, other):
-        each.observe(*cases.episode(trace, 450))
-    check_same_future(original, other, trace, range(451, 500))
+        each._inner.deploy(candidates[0])
+    first, second = original.pending, other.pending
+    assert bits(first) == bits(second)
+    assert first.source == "PessimisticSet"
+    for each in (original, other):
+        each.observe(*cases.played(first, MARKET, 450))
+    check_same_future(original, other, MARKET, range(451, 500))
 
 
 def random_market(shape, cost_limit):
@@ -150,23 +147,18 @@ MANY_STATES = random_market((4, 80, 2), 1.2)
 MANY = cases.every_learner(MANY_STATES, 500, op.Scaled(0.0001))
 
 
-@pytest.fixture(scope="module")
-def long_trace():
-    return cases.run_of(MANY_STATES, MANY["OptPess-LP"](), seed=3, trace=True).traces[0]
-
-
 # Above 64 states, P-hat is kept as lists of the successors seen while these are short, and in full from
 # then on; the order of additions depends on it.
 @pytest.mark.parametrize("name", MANY)
 @pytest.mark.parametrize("middle", [20, 300])
-def test_a_restored_learner_of_many_states_continues_bit_for_bit(name, middle, long_trace):
-    learner = cases.fed(MANY[name](), long_trace, middle)
+def test_a_restored_learner_of_many_states_continues_bit_for_bit(name, middle):
+    learner = cases.driven(MANY[name](), MANY_STATES, middle)
     successors = (learner.estimates.transition_counts > 0).sum(axis=-1).max()
     assert successors < 20 if middle == 20 else successors > 40
     other = restored(learner)
     if name == HIGHS:
         learner = copy.copy(learner)
-    sources = check_same_future(learner, other, long_trace, range(middle, middle + 20), look=False)
+    sources = check_same_future(learner, other, MANY_STATES, range(middle, middle + 20), look=False)
     assert name != "OptPess-LP" or "PessimisticSet" in sources
 
 
@@ -178,15 +170,15 @@ LARGE = cases.every_learner(LARGE_MARKET, 10, op.Scaled(0.02))
 def test_a_stored_learner_is_little_more_than_its_counts_and_policies(name):
     sampled = op.sample(LARGE_MARKET, cases.always_first(LARGE_MARKET), 10, seed=1)
     learner = LARGE[name]()
-    for states, actions, rewards, costs in zip(*sampled, strict=True):
-        learner.next_policy()
+    for states, _, rewards, costs in zip(*sampled, strict=True):
+        actions = cases.actions_of(learner.next_policy(), states)
         learner.observe(states, actions, rewards, costs[0])
     assert len(pickle.dumps(learner)) < MOST_BYTES_OF.get(name, MOST_BYTES)
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_a_flipped_byte_is_refused(name, trace):
-    learner = cases.fed(LEARNERS[name](), trace, 40)
+def test_a_flipped_byte_is_refused(name):
+    learner = cases.driven(LEARNERS[name](), MARKET, 40)
     state, generator = learner.__getstate__(), np.random.default_rng(12)
     stored = state["_inner"]
     for _ in range(FLIPS):
