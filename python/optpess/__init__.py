@@ -99,6 +99,8 @@ from optpess.run.compare import Comparison, compare
 from optpess.run.forecast import Forecast, forecast
 from optpess.run.record import Finding, Run, Trace, load_run
 from optpess.run.reproduce import Reproduction, reproduce
+from optpess.run.rollout import Episode, rollout
+from optpess.run.rollout_record import Rollout
 from optpess.run.simulate import simulate
 
 __all__ = [
@@ -118,6 +120,7 @@ __all__ = [
     "Deployment",
     "Deterministic",
     "Endpoint",
+    "Episode",
     "Estimates",
     "Exploration",
     "ExtendedPlan",
@@ -150,6 +153,7 @@ __all__ = [
     "ProtocolError",
     "Reevaluation",
     "Reproduction",
+    "Rollout",
     "RolloutCertificate",
     "Run",
     "SafeBaseline",
@@ -185,6 +189,7 @@ __all__ = [
     "policy_from_actions",
     "policy_from_occupancy",
     "reproduce",
+    "rollout",
     "sample",
     "simulate",
     "solve",

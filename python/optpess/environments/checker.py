@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from optpess.checks import whole_number
 from optpess.environments.protocol import (
     EnvironmentFacts,
     Reader,
@@ -17,7 +18,6 @@ from optpess.environments.protocol import (
     reader_of,
     state_of_reset,
     unwrapped,
-    whole_number,
 )
 from optpess.exceptions import InvalidInputError
 from optpess.model.units import CostRange, Range, Units

@@ -82,7 +82,7 @@ class StagedRollout:
     ) -> None:
         if not 0 <= (number := seed.__index__()) < 2**64:
             raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
-        self._inner = _core.Rollout(
+        self._inner = _core.StagedRollout(
             cost_limit, baseline_cost, max_episode_cost, float(failure_probability), number
         )
 
@@ -204,7 +204,7 @@ class StagedRollout:
         return cls._of(_restored(stored))
 
     @classmethod
-    def _of(cls, inner: _core.Rollout) -> Self:
+    def _of(cls, inner: _core.StagedRollout) -> Self:
         made = object.__new__(cls)
         made._inner = inner
         return made
@@ -232,8 +232,8 @@ class StagedRollout:
         )
 
 
-def _restored(stored: bytes) -> _core.Rollout:
+def _restored(stored: bytes) -> _core.StagedRollout:
     try:
-        return _core.Rollout.from_bytes(stored)
+        return _core.StagedRollout.from_bytes(stored)
     except ValueError as error:
         raise InvalidInputError(str(error)) from error

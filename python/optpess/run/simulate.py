@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optpess import _core
-from optpess.arrays import FloatArray, IntArray
+from optpess.arrays import BoolArray, FloatArray, IntArray
 from optpess.checks import check_type, shown, whole_number
 from optpess.exceptions import GuaranteeWarning, InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP
 from optpess.learn.terms import Sharp
 from optpess.model import CMDP
+from optpess.model.units import Units
 from optpess.plan.solve import unit_optimum
 from optpess.run.origin import Origin, versions
 from optpess.run.record import Finding, Run, Trace
@@ -138,14 +139,15 @@ def simulate_as(
         )
     void_because = _broken_claim(model, learner)
     _warn_if_gate_stays_shut(model, learner, count)
-    made = _Made(model, learner, numbers, count, unit_optimum(model), void_because)
+    optimum = unit_optimum(model)
+    made = _Made(model, learner, numbers, count, optimum, void_because)
     keep = made.are_few() if learners is None else bool(learners)
     bar = _ProgressBar(count * len(numbers), label) if progress and sys.stderr.isatty() else None
     try:
         outcomes = _core.simulate_learner(
             model,
             learner._inner,
-            made.unit_optimum(),
+            optimum,
             numbers,
             seed,
             threads,
@@ -165,13 +167,35 @@ def simulate_as(
 def check_arguments(model: object, learner: object, function: str, name: str = "learner") -> None:
     """Refuses what is no model or no learner, and a learner within an episode."""
     hint = f"the order is {function}(model, {name.partition('[')[0]})"
-    check_type("model", model, CMDP, hint)
+    known = check_type("model", model, CMDP, hint)
     checked = check_type(name, learner, Learner, hint)
-    if getattr(checked, "pending", None) is not None:
+    if checked._inner.pending() is not None:
         raise InvalidInputError(
             f"{name} has planned episode {checked.episodes_observed} and not observed it: call observe, "
             "or abandon, first"
         )
+    _check_same_problem(known, checked, name)
+
+
+def _check_same_problem(model: CMDP, learner: Learner, name: str) -> None:
+    """Refuses a learner with other units than the model, or with other actions."""
+    if model.num_constraints == len(learner._limits) and model.units != learner.units:
+        raise InvalidInputError(
+            f"model has {model.units} and {name} {learner.units}; give both the same reward_range and "
+            "cost_range"
+        )
+    masks = (model.actions, learner.actions)
+    if model.shape == learner.shape and not _same_masks(*masks):
+        raise InvalidInputError(
+            f"model and {name} differ in the actions that exist; give both the same mask, "
+            "actions=model.actions"
+        )
+
+
+def _same_masks(first: BoolArray | None, second: BoolArray | None) -> bool:
+    if first is None or second is None:
+        return first is second
+    return bool((first == second).all())
 
 
 def replicate_numbers(replicates: object) -> list[int]:
@@ -264,23 +288,16 @@ class _Made:
         void_because: str | None,
     ) -> None:
         self._model, self._learner, self._numbers = model, learner, numbers
-        self._episodes, self._optimum, self._void_because = episodes, optimum, void_because
-        unit = ((0.0, 1.0),) * model.num_constraints
-        self._units: Units = getattr(model, "units", Units(cost_ranges=unit))
-        self._horizon = model.shape.horizon
+        self._episodes, self._void_because = episodes, void_because
+        self._units, self._horizon = model.units, model.shape.horizon
+        self._unit_optimum = optimum
+        self._optimum: float = self._units.values_out(optimum, self._horizon)
 
     def are_few(self) -> bool:
         """Whether the learners are kept unless the caller decides."""
         horizon, states, actions = self._model.shape
         entries = len(self._numbers) * horizon * states * actions * states
         return len(self._numbers) == 1 or entries <= _MAX_KEPT
-
-    def unit_optimum(self) -> float:
-        """V* for rewards in the unit interval."""
-        low, high = self._units.reward_range
-        if (low, high) == (0.0, 1.0):
-            return self._optimum
-        return (self._optimum - self._horizon * low) / (high - low)
 
     def run(self, outcomes: list[OutcomeDict], facts: dict[str, Any]) -> Run:
         """The outcomes of all replicates as one record."""
@@ -308,7 +325,7 @@ class _Made:
         baseline = _core.baseline_values(self._model, self._learner._inner)
         gain, baseline_value, baseline_costs = None, None, None
         if baseline is not None:
-            gain = (self.unit_optimum() - baseline[0]) * np.array(points, dtype=np.float64) - regret
+            gain = (self._unit_optimum - baseline[0]) * np.array(points, dtype=np.float64) - regret
             gain = gain * units.reward_width
             baseline_value = float(units.values_out(baseline[0], horizon))
             baseline_costs = units.cost_values_out(np.array(baseline[1]), horizon)

@@ -148,6 +148,13 @@ impl Learner {
         Ok(())
     }
 
+    /// Episodes that are collected from now on state their rewards in this range; None for that of the learner.
+    fn drive(&mut self, reward_range: Option<(f64, f64)>) -> PyResult<()> {
+        let range = reward_range.map(|(low, high)| ValueRange::new("reward_range", low, high));
+        self.live.drive(to_py(range.transpose())?);
+        Ok(())
+    }
+
     /// The deployment that has not been observed; None if there is none.
     fn pending<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let deployment = self.live.pending().copied();

@@ -14,7 +14,7 @@ use crate::error::to_python;
 type FloatArray<'py> = Bound<'py, PyArrayDyn<f64>>;
 
 /// A staged rollout of the core. `optpess.StagedRollout` wraps it.
-#[pyclass(module = "optpess._core")]
+#[pyclass(name = "StagedRollout", module = "optpess._core")]
 #[derive(Debug)]
 pub struct Rollout {
     rollout: StagedRollout,

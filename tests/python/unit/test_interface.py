@@ -172,11 +172,13 @@ def stub_members():
 
 
 DOCSTRINGS = dict(stub_members())
+# What a public name of the same spelling wraps.
+WRAPPED = ("Learner", "StagedRollout", "solve_extended", "sample")
 # A model's members are public through CMDP.
 PUBLIC = [
     name
     for name in DOCSTRINGS
-    if name.split(".")[0] in op.__all__ and name.split(".")[0] != "Learner" and name != "solve_extended"
+    if name.split(".")[0] in op.__all__ and name.split(".")[0] not in WRAPPED
 ] + [name for name in DOCSTRINGS if name.startswith("Model.")]
 
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certify::Certificate;
 use crate::error::{ArrayIndex, Error, Interval, Result};
-use crate::learn::observations::ObservationRanges;
+use crate::learn::observations::{ObservationRanges, ValueRange};
 use crate::learn::{AnyLearner, Deployment, Learner, PolicySource};
 use crate::policy::MarkovPolicy;
 use crate::random::{action_uniforms, draw};
@@ -26,6 +26,9 @@ pub struct LiveLearner {
     /// The episode that is being collected step by step. It is not stored: a stored learner plays it from its start.
     #[serde(skip)]
     collected: Option<Collected>,
+    /// The ranges of an environment that states its rewards in other units than the learner; for collected episodes.
+    #[serde(skip)]
+    environment: Option<ObservationRanges>,
     /// The memory of an episode that is over, for the next one.
     #[serde(skip)]
     spare: Option<Collected>,
@@ -77,8 +80,14 @@ impl LiveLearner {
             stream: (0, 0),
             pending: None,
             collected: None,
+            environment: None,
             spare: None,
         }
+    }
+
+    /// Episodes that are collected from now on state their rewards in this range; None for that of the learner.
+    pub fn drive(&mut self, reward: Option<ValueRange>) {
+        self.environment = reward.map(|range| self.ranges.clone().with_reward(range));
     }
 
     /// The same learner with other ranges.
@@ -281,10 +290,11 @@ impl LiveLearner {
                 found: vec![costs.len()],
             });
         }
+        let ranges = self.environment.as_ref().unwrap_or(&self.ranges);
         let seen = collected.seen.parts_mut();
-        seen.rewards[step] = self.ranges.reward_in(step, reward)?;
+        seen.rewards[step] = ranges.reward_in(step, reward)?;
         for (m, &cost) in costs.iter().enumerate() {
-            seen.costs[m * horizon + step] = self.ranges.cost_in(m, step, cost)?;
+            seen.costs[m * horizon + step] = ranges.cost_in(m, step, cost)?;
         }
         collected.total_reward += reward;
         let totals = collected.total_costs.iter_mut();
@@ -316,7 +326,8 @@ impl LiveLearner {
         let shape = self.learner.shape();
         let step = self.steps_taken();
         let rest = if step + 1 < shape.horizon() {
-            Some(self.ranges.nothing(step + 1)?)
+            let ranges = self.environment.as_ref().unwrap_or(&self.ranges);
+            Some(ranges.nothing(step + 1)?)
         } else {
             None
         };

@@ -80,6 +80,12 @@ impl ObservationRanges {
         Self::new(ValueRange::UNIT, vec![ValueRange::UNIT; num_costs], None)
     }
 
+    /// The same with another range of the reward.
+    #[must_use]
+    pub(super) fn with_reward(self, reward: ValueRange) -> Self {
+        Self { reward, ..self }
+    }
+
     /// The number of costs.
     #[must_use]
     pub fn num_costs(&self) -> usize {
