@@ -199,7 +199,7 @@ pub enum Error {
         required: &'static str,
     },
     /// An observed reward or cost outside of the range that was stated.
-    #[error("{place} is {found}; it must lie in {allowed}, from the learner's {argument}")]
+    #[error("{place} is {found}; it must {allowed}, from the learner's {argument}")]
     ObservationOutOfRange {
         /// Where.
         place: ArrayIndex,

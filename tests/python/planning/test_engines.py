@@ -3,7 +3,7 @@
 import numpy as np
 import optpess as op
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 
 from planning import linear_program
 from planning.instances import LIMITS, SHAPES, instances
@@ -44,7 +44,12 @@ def check_plan(instance, plan):
 @many
 @given(instances())
 def test_two_engines_agree_on_value_limit_and_multiplier(instance):
-    parametric, highs = instance.solve("parametric"), instance.solve("highs")
+    parametric = instance.solve("parametric")
+    # HiGHS meets a limit to 1e-10 of its size. Where that moves the optimum by more than its tolerance,
+    # because the limit is the least attainable cost up to rounding, the two need not agree.
+    steepness = float((parametric.multipliers * instance.cost_sizes).max())
+    assume(1e-10 * steepness <= VALUE * max(instance.reward_size, abs(parametric.value)))
+    highs = instance.solve("highs")
     unit = max(check_plan(instance, plan) for plan in (parametric, highs))
     assert abs(parametric.value - highs.value) <= VALUE * unit
     # Multipliers need not be equal where the optimum has a kink; each must bound the other's value.

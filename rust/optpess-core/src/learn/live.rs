@@ -213,6 +213,9 @@ impl LiveLearner {
         }
         self.ranges.map_into_unit(&mut seen)?;
         self.check_first_state(seen.states()[0])?;
+        if let Some(actions) = self.learner.experience().actions() {
+            actions.check_episode(&seen)?;
+        }
         check_actions(self.learner.policy(), &seen)?;
         self.count(&seen)
     }
