@@ -30,7 +30,8 @@ def test_a_mask_is_checked_and_copied():
     given = MASK.astype(int)
     made = missing.check_mask(given, 3, 3)
     given[:] = 1
-    assert made.dtype == np.bool_ and (made == MASK).all()
+    assert made.dtype == np.bool_
+    assert (made == MASK).all()
     assert not made.flags.writeable
 
 
