@@ -5,16 +5,21 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from operator import index
+from os import PathLike
 from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+
+import numpy as np
 
 from optpess.exceptions import InvalidInputError
 
 __all__ = [
+    "check_path",
     "check_type",
     "number_text",
     "optional_module",
     "real_number",
     "shown",
+    "truth_value",
     "unknown_name",
     "whole_number",
 ]
@@ -102,3 +107,21 @@ def optional_module(name: str, extra: str, what: str) -> Any:
             f"{what} needs {package}: pip install {package} "
             f"(or, in a checkout of optpess, pip install '.[{extra}]')"
         ) from error
+
+
+def truth_value(argument: str, value: object) -> bool:
+    """True or False, also NumPy's; everything else is refused, because a text such as "no" is true."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise InvalidInputError(
+        f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be True or False"
+    )
+
+
+def check_path(value: object) -> str | PathLike[str]:
+    """A path of a file."""
+    if isinstance(value, str | PathLike):
+        return value
+    raise InvalidInputError(
+        f"path is {shown(value)}, of type {type(value).__name__}; it must be a text or a pathlib.Path"
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, BoolArray, FloatArray, IntArray
-from optpess.checks import check_type, real_number
+from optpess.checks import check_type, real_number, whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.learn.given import Given, shape_in
 from optpess.learn.progress import Progress
@@ -481,7 +481,7 @@ class MarginLearner(Learner):
             initial,
             given.limits_in(limits)[0],
             given.safe_costs_in(costs)[0],
-            num_episodes,
+            whole_number("num_episodes", num_episodes, least=None),
             real_number("failure_probability", failure_probability),
             factor_of(confidence, shown),
         )

@@ -9,7 +9,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, BoolArray, FloatArray
-from optpess.checks import whole_number
+from optpess.checks import truth_value, whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.model import Shape
 from optpess.model.missing_actions import check_mask
@@ -19,6 +19,8 @@ __all__ = ["Given", "shape_in"]
 
 # The paper's noise (Assumption 2.1), in parts of a range.
 _PAPER_PROXY = 0.5
+# A few rounding errors, relative to the numbers that are subtracted.
+_ROUNDING = 8 * np.finfo(float).eps
 
 
 def shape_in(shape: object) -> Shape:
@@ -55,7 +57,8 @@ class Given:
     ) -> Self:
         """The arguments as a user gives them."""
         sizes = shape_in(shape)
-        if not bounded_observations and variance_proxy is None:
+        bounded = truth_value("bounded_observations", bounded_observations)
+        if not bounded and variance_proxy is None:
             variance_proxy = _PAPER_PROXY
         return cls(
             shape=sizes,
@@ -75,18 +78,21 @@ class Given:
 
     def _sums_in(self, name: str, bracket: str, sums: FloatArray) -> list[float]:
         """Sums of costs ``[M]`` in parts of the ranges. With the bracket "(" the least is excluded."""
-        horizon = self.shape.horizon
-        mapped: list[float] = self.units.limits_in(sums, horizon).tolist()
+        horizon, mapped = self.shape.horizon, self.units.limits_in(sums, self.shape.horizon).tolist()
         for m, (found, part) in enumerate(zip(sums.tolist(), mapped, strict=True)):
             low, high = self.units.cost_ranges[m]
-            inside = 0.0 < part <= horizon or (part == 0.0 and bracket == "[")
-            if not inside and (low, high) != (0.0, 1.0):
+            if (low, high) == (0.0, 1.0):
+                continue  # the core checks it
+            for end in (0.0, horizon):  # a rounding error of the map must not leave the interval
+                if abs(part - end) <= _ROUNDING * (horizon * max(abs(low), abs(high)) / (high - low)):
+                    mapped[m] = part = float(end)
+            if not (0.0 < part <= horizon or (part == 0.0 and bracket == "[")):
                 place = name if len(sums) == 1 else f"{name}[{m}]"
                 raise InvalidInputError(
                     f"{place} is {found:g}; it must lie in {bracket}{horizon * low:g}, "
                     f"{horizon * high:g}], the sums of {horizon} costs in the cost_range"
                 )
-        return mapped
+        return list(mapped)
 
     def settle(self, inner: _core.Learner) -> _core.Learner:
         """The learner of the core, told of the ranges, the stream of actions and the missing actions."""

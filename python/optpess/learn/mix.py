@@ -9,7 +9,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
-from optpess.checks import check_type, real_number, whole_number
+from optpess.checks import check_type, real_number, truth_value, whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, check_baseline, states_its_arguments, with_last_step
 from optpess.learn.given import Given
@@ -214,7 +214,7 @@ def _knowledge_in(knowledge: Knowledge, given: Given) -> dict[str, Any]:
         each = zip(ranges, costs, strict=False)  # the core refuses another number of tables
         costs = [own.costs_in("costs", fold_rows(cost, mask)) for own, cost in each] or costs
     return {
-        "stationary": float(bool(knowledge.stationary)),
+        "stationary": float(truth_value("stationary", knowledge.stationary)),
         "rewards": rewards,
         "costs": costs,
         "support": support,

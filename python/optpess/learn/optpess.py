@@ -9,7 +9,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import real_number, unknown_name
+from optpess.checks import real_number, unknown_name, whole_number
 from optpess.exceptions import GuaranteeWarning, SolverError
 from optpess.learn.base import (
     Deployment,
@@ -108,7 +108,7 @@ class OptPessLP(Learner):
             given.limits_in(baseline.cost_limits)[0],
             None if safe_costs is None else given.safe_costs_in(safe_costs)[0],
             baseline._radius._name(),
-            num_episodes,
+            whole_number("num_episodes", num_episodes, least=None),
             real_number("failure_probability", failure_probability),
             None if sharp else factor_of(confidence, "OptPess-LP"),
             sharp,

@@ -10,7 +10,7 @@ from typing import SupportsIndex
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, TransitionsLike
-from optpess.checks import real_number
+from optpess.checks import real_number, whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, MarginLearner, check_baseline, states_its_arguments
 from optpess.learn.given import Given
@@ -103,7 +103,7 @@ class AlwaysBaseline(PeerLearner):
             given.limits_in(baseline.cost_limits)[0],
             None if safe_costs is None else given.safe_costs_in(safe_costs)[0],
             baseline._radius._name(),
-            num_episodes,
+            whole_number("num_episodes", num_episodes, least=None),
         )
         self._inner = given.settle(inner)
         self.parameters = self._parameters(
@@ -398,7 +398,7 @@ class CUCRL(PeerLearner):
             baseline.policy,
             given.limits_in(baseline.cost_limits)[0],
             given.safe_costs_in(safe_costs)[0],
-            num_episodes,
+            whole_number("num_episodes", num_episodes, least=None),
             real_number("failure_probability", failure_probability),
             factor_of(confidence, "C-UCRL"),
         )
@@ -495,7 +495,7 @@ class SOPS(PeerLearner):
             baseline.policy,
             given.limits_in(baseline.cost_limits)[0],
             given.safe_costs_in(safe_costs)[0],
-            num_episodes,
+            whole_number("num_episodes", num_episodes, least=None),
             real_number("failure_probability", failure_probability),
             factor_of(confidence, "S-OPS"),
             real_number("replan_growth", replan_growth),

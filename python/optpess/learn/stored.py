@@ -11,7 +11,7 @@ import numpy as np
 
 from optpess import _core, storage
 from optpess.arrays import StoredArrays
-from optpess.checks import unknown_name
+from optpess.checks import check_path, unknown_name
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP, _HighsPlanner
@@ -68,7 +68,7 @@ def learner_of(arrays: StoredArrays) -> Learner:
 
 def save_learner(learner: Learner, path: str | PathLike[str]) -> None:
     """Writes a learner to a file; if that fails, an old file stays as it was."""
-    storage.save_arrays(path, {"format": np.array(_FORMAT)} | arrays_of(learner))
+    storage.save_arrays(check_path(path), {"format": np.array(_FORMAT)} | arrays_of(learner))
 
 
 def load_learner(path: str | PathLike[str]) -> Learner:
@@ -86,7 +86,7 @@ def load_learner(path: str | PathLike[str]) -> Learner:
         ...     op.load_learner(pathlib.Path(folder) / "learner.npz").episodes_observed
         0
     """
-    arrays = storage.load_arrays(path, storage.Fields(_FORMAT, required=REQUIRED))
+    arrays = storage.load_arrays(check_path(path), storage.Fields(_FORMAT, required=REQUIRED))
     try:
         return learner_of(arrays)
     except InvalidInputError as error:

@@ -140,8 +140,8 @@ def factor_of(confidence: object, learner: str) -> float | None:
         return None
     reason = "which has no proof for" if isinstance(confidence, Sharp) else "which is no rule of"
     raise InvalidInputError(
-        f"confidence is {confidence!r}, {reason} {learner}; allowed are Theorem and Scaled, and for "
-        "OptPess-LP Sharp"
+        f"confidence is {confidence!r}, {reason} {learner}; allowed are Theorem() and "
+        "Scaled(factor), and for OptPess-LP Sharp()"
     )
 
 

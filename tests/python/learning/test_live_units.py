@@ -110,9 +110,7 @@ def check_deployment(own, twin, units):
         assert own.mixture.weights.tobytes() == twin.mixture.weights.tobytes()
         assert (own.mixture.number, own.mixture.chosen) == (twin.mixture.number, twin.mixture.chosen)
         np.testing.assert_array_equal(own.mixture.limits, [out(units, total=LIMIT)])
-        for mine, theirs in zip(
-            (own.mixture, *own.members), (twin.mixture, *twin.members), strict=True
-        ):
+        for mine, theirs in zip((own.mixture, *own.members), (twin.mixture, *twin.members), strict=True):
             np.testing.assert_array_equal(mine.cost_bounds, out(units, total=theirs.cost_bounds))
 
 
@@ -251,6 +249,25 @@ def test_a_safe_cost_below_the_sums_of_costs_is_refused_in_the_users_numbers(kin
         arguments |= {"num_episodes": 9}
     with refused(None, "safe_cost is 2.5; it must lie in [3, 15]", "cost_range"):
         kind(**arguments)
+
+
+@pytest.mark.parametrize("low", [0.1, 0.3, -0.1, 1 / 3, 1e6])
+@pytest.mark.parametrize("width", [0.1, 0.7, 1.0, 3.2])
+def test_the_ends_of_the_sums_are_in_range_although_the_map_rounds(low, width):
+    # Three costs of 0.1 were once more than 0.3.
+    shared = {"shape": MARKET.shape, "initial": MARKET.initial, "cost_range": (low, low + width)}
+    policy = cases.always_first(MARKET)
+    for most in (3 * (low + width), 3 * low + 3 * width, round(3 * (low + width), 9)):
+        estimated = op.SafeBaseline.estimated(policy, most)
+        op.OptPessMix(baseline=estimated, **shared)
+        if low > 0:
+            for least in (3 * low, low + low + low, round(3 * low, 9)):
+                baseline = op.SafeBaseline(policy, op.SafetyMargin(most, least))
+                op.OptPessMix(baseline=baseline, **shared)
+        with refused(None, "cost_limit is"):
+            op.OptPessMix(baseline=op.SafeBaseline.estimated(policy, most + 1e-5 * width), **shared)
+    with refused(None, "cost_limit is"):
+        op.OptPessMix(baseline=op.SafeBaseline.estimated(policy, 3 * low), **shared)
 
 
 def test_limits_of_several_constraints_are_refused_by_number():
