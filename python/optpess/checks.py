@@ -39,17 +39,17 @@ def check_type(argument: str, value: object, kind: type[_Kind], hint: str = "") 
 
 
 def whole_number(
-    argument: str, value: object, *, least: int = 1, most: int | None = None, what: str = ""
+    argument: str, value: object, *, least: int | None = 1, most: int | None = None, what: str = ""
 ) -> int:
-    """A whole number within [least, most]; floats, texts and truth values are refused. ``what`` says
-    what the numbers up to ``most`` are.
+    """A whole number within [least, most]; floats, texts and truth values are refused. With None for
+    ``least`` the core checks the range. ``what`` says what the numbers up to ``most`` are.
     """
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise InvalidInputError(
             f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a whole number"
         )
     number = index(value)
-    if number >= least and (most is None or number <= most):
+    if least is None or (number >= least and (most is None or number <= most)):
         return number
     if most is None:
         allowed = f"be at least {least}"

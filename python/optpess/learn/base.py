@@ -379,14 +379,18 @@ class Learner:
     def _deployment_of(self, answer: DeploymentDict) -> Deployment:
         """A deployment from the core's answer."""
         units, horizon = self.units, self.shape.horizon
-        mixture = None if answer["mixture"] is None else _mixture_of(answer["mixture"], units, horizon)
+        limits = np.array(self._limits)
+        mixture = None
+        if answer["mixture"] is not None:
+            mixture = _mixture_of(answer["mixture"], units, horizon, limits)
         certificate = None
         if mixture is not None:
             certificate = Certificate(mixture.cost_bounds, mixture.limits)
         elif answer["certificate"] is not None:
-            cost, limit, repair = answer["certificate"]
-            cost, limit = (units.first_cost_value_out(each, horizon) for each in (cost, limit))
-            certificate = Certificate([cost], [limit], repair)
+            cost, _, repair = answer["certificate"]
+            # In the core it is within the limit; the map's rounding must not put it above.
+            cost = min(units.first_cost_value_out(cost, horizon), float(limits[0]))
+            certificate = Certificate([cost], limits, repair)
         return Deployment(
             episode=answer["episode"],
             policy=answer["policy"],
@@ -539,7 +543,7 @@ def _short(values: FloatArray) -> str:
     return np.array2string(values, precision=4, separator=", ", threshold=8)
 
 
-def _mixture_of(answer: MixtureDict, units: Units, horizon: int) -> Mixture:
+def _mixture_of(answer: MixtureDict, units: Units, horizon: int, limits: FloatArray) -> Mixture:
     """A mixture from the core's answer."""
     members = (
         Member(
@@ -555,8 +559,9 @@ def _mixture_of(answer: MixtureDict, units: Units, horizon: int) -> Mixture:
         number=answer["number"],
         members=tuple(members),
         chosen=answer["chosen"],
-        limits=units.cost_values_out(np.array(answer["limits"]), horizon),
-        cost_bounds=units.cost_values_out(np.array(answer["cost_bounds"]), horizon),
+        limits=limits,
+        # In the core they are within the limits; the map's rounding must not put them above.
+        cost_bounds=np.minimum(units.cost_values_out(np.array(answer["cost_bounds"]), horizon), limits),
     )
 
 

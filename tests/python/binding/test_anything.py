@@ -93,7 +93,11 @@ FUNCTIONS = {
     "Transitions": (op.Transitions, 1, []),
     "Transitions.sparse": (op.Transitions.sparse, 3, ["num_states", "num_actions", "horizon"]),
     "CMDP": (op.CMDP, 5, ["noise", "reward_range", "cost_range", "actions"]),
-    "CMDP.stationary": (op.CMDP.stationary, 5, ["horizon", "noise", "reward_range", "cost_range", "actions"]),
+    "CMDP.stationary": (
+        op.CMDP.stationary,
+        5,
+        ["horizon", "noise", "reward_range", "cost_range", "actions"],
+    ),
     "simulate": (partial(op.simulate, MODEL, LEARNER), 0, ["seed", "threads", "episodes", "replicates"]),
     "compare": (partial(op.compare, MODEL, {"one": LEARNER}), 0, ["replicates", "seed"]),
     "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),

@@ -1,13 +1,10 @@
 """The record between its points: what was deployed, the gain over the baseline, units."""
 
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import optpess as op
 import pytest
-from optpess.model.units import Units
-from optpess.run import simulate as simulating
 
 from learning import cases
 
@@ -132,21 +129,24 @@ def test_the_baseline_itself_gains_nothing():
         assert (getattr(run, name) == getattr(run, f"{name}_least")).all()
 
 
-class Priced(op.CMDP):
-    """A model that says its rewards and costs are in other units."""
+UNITS = {"reward_range": (-2.0, 6.0), "cost_range": (1.0, 5.0)}
+# The market in other units.
+PRICED = op.CMDP(
+    MARKET.transitions,
+    8.0 * MARKET.rewards - 2.0,
+    4.0 * MARKET.costs[0] + 1.0,
+    3 * 1.0 + 4.0 * 1.2,
+    MARKET.initial,
+    **UNITS,
+)
 
-    units = Units((-2.0, 6.0), ((1.0, 5.0),))
 
-
-def test_all_numbers_of_a_run_are_in_the_units_of_its_model(monkeypatch):
+def test_all_numbers_of_a_run_are_in_the_units_of_its_model():
     plain = cases.run_of(
         MARKET, cases.optpess_lp(MARKET, EPISODES, confidence=op.Scaled(0.02)), trace=True
     )
-    priced = Priced(MARKET.transitions, MARKET.rewards, MARKET.costs[0], 1.2, MARKET.initial)
-    best = 3 * -2.0 + 8.0 * plain.optimal_value
-    monkeypatch.setattr(simulating, "solve", lambda _: SimpleNamespace(value=best))
     run = cases.run_of(
-        priced, cases.optpess_lp(MARKET, EPISODES, confidence=op.Scaled(0.02)), trace=True
+        PRICED, cases.optpess_lp(PRICED, EPISODES, confidence=op.Scaled(0.02), **UNITS), trace=True
     )
 
     def check(name, slope, offset=0.0):
@@ -172,21 +172,16 @@ def test_all_numbers_of_a_run_are_in_the_units_of_its_model(monkeypatch):
     np.testing.assert_allclose(ours.deployed_cost, 4.0 * theirs.deployed_cost + 3.0)
 
 
-def test_multipliers_are_value_for_a_unit_of_the_limit(monkeypatch):
+def test_multipliers_are_value_for_a_unit_of_the_limit():
     plain = cases.run_of(MARKET, cases.primal_dual(MARKET, EPISODES), trace=True)
-    priced = Priced(MARKET.transitions, MARKET.rewards, MARKET.costs[0], 1.2, MARKET.initial)
-    best = 3 * -2.0 + 8.0 * plain.optimal_value
-    monkeypatch.setattr(simulating, "solve", lambda _: SimpleNamespace(value=best))
-    run = cases.run_of(priced, cases.primal_dual(MARKET, EPISODES), trace=True)
+    run = cases.run_of(PRICED, cases.primal_dual(PRICED, EPISODES, **UNITS), trace=True)
     np.testing.assert_allclose(run.multiplier, plain.multiplier * 2.0)
     np.testing.assert_allclose(run.traces[0].multiplier, plain.traces[0].multiplier * 2.0)
 
 
-def test_the_units_of_a_run_are_kept_in_its_file(monkeypatch, tmp_path):
-    priced = Priced(MARKET.transitions, MARKET.rewards, MARKET.costs[0], 1.2, MARKET.initial)
-    monkeypatch.setattr(simulating, "solve", lambda _: SimpleNamespace(value=1.0))
-    run = cases.run_of(priced, cases.primal_dual(MARKET, 10))
+def test_the_units_of_a_run_are_kept_in_its_file(tmp_path):
+    run = cases.run_of(PRICED, cases.primal_dual(PRICED, 10, **UNITS))
     run.save(tmp_path / "run.npz")
     again = op.load_run(tmp_path / "run.npz")
-    assert again.units == Priced.units
+    assert again.units == PRICED.units
     assert again.same_as(run)

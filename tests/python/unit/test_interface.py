@@ -176,9 +176,7 @@ DOCSTRINGS = dict(stub_members())
 WRAPPED = ("Learner", "StagedRollout", "solve_extended", "sample")
 # A model's members are public through CMDP.
 PUBLIC = [
-    name
-    for name in DOCSTRINGS
-    if name.split(".")[0] in op.__all__ and name.split(".")[0] not in WRAPPED
+    name for name in DOCSTRINGS if name.split(".")[0] in op.__all__ and name.split(".")[0] not in WRAPPED
 ] + [name for name in DOCSTRINGS if name.startswith("Model.")]
 
 

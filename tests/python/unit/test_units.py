@@ -214,11 +214,18 @@ def test_samples_are_in_the_units_of_the_model_and_noise_acts_in_the_unit_interv
     assert costs.flags.c_contiguous
 
 
-def test_a_run_on_a_model_in_units_is_that_of_its_twin():
+def test_a_run_on_a_model_in_units_plays_the_episodes_of_its_twin():
     # The simulator and the learner work in the unit interval.
-    margin = op.SafetyMargin(cost_limit=1.0, safe_cost=0.75)
-    learner = op.OptPessPrimalDual(
-        shape=POLICY.shape, initial=healthy.INITIAL, margin=margin, num_episodes=50
-    )
-    runs = [op.simulate(each, learner, seed=2, progress=False) for each in (in_units(), healthy.model())]
-    np.testing.assert_allclose(runs[0].reward_regret, runs[1].reward_regret, rtol=1e-12)
+    margins = {4.0: op.SafetyMargin(4.0, 3.0), 1.0: op.SafetyMargin(1.0, 0.75)}
+    traces = []
+    for model, units in ((in_units(), RANGES), (healthy.model(), {})):
+        learner = op.OptPessPrimalDual(
+            shape=POLICY.shape,
+            initial=healthy.INITIAL,
+            margin=margins[float(model.cost_limits[0])],
+            num_episodes=50,
+            **units,
+        )
+        traces.append(op.simulate(model, learner, seed=2, progress=False, trace=True).traces[0])
+    np.testing.assert_array_equal(traces[0].states, traces[1].states)
+    np.testing.assert_array_equal(traces[0].actions, traces[1].actions)
