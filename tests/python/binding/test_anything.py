@@ -102,6 +102,7 @@ FUNCTIONS = {
     "compare": (partial(op.compare, MODEL, {"one": LEARNER}), 0, ["replicates", "seed"]),
     "forecast": (partial(op.forecast, MODEL, LEARNER), 0, []),
     "certify": (partial(op.certify, learner=MIX), 1, []),
+    "rollout": (partial(op.rollout, MIX), 1, ["episodes", "seed", "reward_range"]),
     "load_run": (op.load_run, 1, []),
     "reproduce": (op.reproduce, 1, ["threads"]),
     "load_learner": (op.load_learner, 1, []),

@@ -62,8 +62,7 @@ def test_no_missing_action_is_in_a_trace(name):
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_estimates_show_that_missing_actions_were_not_played(name):
-    trace = cases.run_of(MARKET, told("OptPess-LP"), seed=3, trace=True).traces[0]
-    learner = cases.fed(told(name), trace, 30)
+    learner = cases.driven(told(name), MARKET, 30)
     known, signals = learner.estimates, learner.signals
     assert (known.visits[:, ~MASK] == 0).all()
     assert (known.transition_counts[:, ~MASK] == 0).all()
@@ -78,11 +77,12 @@ def test_estimates_show_that_missing_actions_were_not_played(name):
 def test_a_stored_learner_and_a_copy_keep_their_actions(name):
     learner = told(name)
     for twin in (pickle.loads(pickle.dumps(learner)), learner.__copy__()):
-        twin.next_policy()
+        deployment, states = twin.next_policy(), [0, 1, 2]
+        actions = [deployment.action(step, state) for step, state in enumerate(states)]
         message = "actions[2] is 1; action 1 does not exist in state 2, where the actions are [0, 2, 3]"
         with refused("NoSuchAction", message):
-            twin.observe([0, 1, 2], [1, 0, 1], [0.0] * 3, [0.0] * 3)
-        twin.observe([0, 1, 2], [1, 0, 2], [0.0] * 3, [0.0] * 3)
+            twin.observe(states, [*actions[:2], 1], [0.0] * 3, [0.0] * 3)
+        twin.observe(states, actions, [0.0] * 3, [0.0] * 3)
 
 
 def test_a_plan_of_highs_is_that_of_the_core():
