@@ -18,6 +18,7 @@ from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.model import CMDP
 from optpess.run import files, tables
+from optpess.run.progress import showing
 from optpess.run.record import Run
 from optpess.run.simulate import check_arguments, replicate_numbers, simulate_as
 
@@ -191,7 +192,7 @@ def compare(
         seed: the seed of the random numbers, the same for all.
         episodes: how many episodes each plays; None for all that it has left. It must be given if a
             learner has no ``num_episodes``.
-        progress: whether to show progress bars on a terminal, with the learner that is running.
+        progress: whether to show progress, with the learner that is running, as :func:`simulate` does.
 
     Example:
         >>> import optpess as op
@@ -215,19 +216,20 @@ def compare(
         check_type("a name in learners", name, str)
         check_arguments(model, learner, "compare", f"learners[{name!r}]")
     numbers, runs, seconds = replicate_numbers(replicates), {}, {}
-    for place, (name, learner) in enumerate(learners.items(), start=1):
-        start = time.process_time()
-        runs[name] = simulate_as(
-            f"{place} of {len(learners)}: {name}",
-            model,
-            learner,
-            numbers=numbers,
-            seed=seed,
-            threads=1,
-            episodes=episodes,
-            progress=progress,
-        )
-        seconds[name] = time.process_time() - start
+    with showing(progress) as bar:
+        for place, (name, learner) in enumerate(learners.items(), start=1):
+            start = time.process_time()
+            runs[name] = simulate_as(
+                model,
+                learner,
+                numbers=numbers,
+                seed=seed,
+                threads=1,
+                episodes=episodes,
+                bar=bar,
+                label=f"{place} of {len(learners)}: {name}",
+            )
+            seconds[name] = time.process_time() - start
     return Comparison(runs, seconds)
 
 

@@ -230,7 +230,10 @@ ARGUMENTS = {
         ["cost_range is ('0', '1')", "two numbers (low, high)"],
     ),
     "a word as the start": (lambda: lp(initial="uniform"), ["initial holds elements of type", "str"]),
-    "a state that is not there as the start": (lambda: lp(initial=9), ["initial is 9", "it must lie in [0, "]),
+    "a state that is not there as the start": (
+        lambda: lp(initial=9),
+        ["initial is 9", "it must lie in [0, "],
+    ),
     "a limit above all sums": (
         lambda: lp(baseline=op.SafeBaseline(FIRST, op.SafetyMargin(7.0, 1.0))),
         ["cost_limit is 7", "(0, 3]"],
