@@ -43,6 +43,15 @@ _UNREADABLE = (
     ValueError,
 )
 
+# What reads the files of each format.
+_READERS = {
+    "optpess.CMDP": "CMDP.load",
+    "optpess.Comparison": "Comparison.load",
+    "optpess.Learner": "load_learner",
+    "optpess.Run": "load_run",
+    "optpess-staged-rollout-1": "StagedRollout.load",
+}
+
 
 @dataclass(frozen=True)
 class Fields:
@@ -84,6 +93,10 @@ def save_arrays(path: str | PathLike[str], arrays: StoredArrays) -> None:
 def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """A new file that takes the place of ``path`` if nothing fails; else an old one stays as it was."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "the folder does not exist", str(target.parent))
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder, not a file", str(target))
     part = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
         with part.open("xb") as file:
@@ -111,8 +124,10 @@ def load_arrays(path: str | PathLike[str], fields: Fields) -> StoredArrays:
         raise InvalidInputError(f"{path} is not a readable .npz file: {error}") from error
     found_format = str(arrays.get("format", "missing"))
     if found_format not in (fields.format, *fields.earlier):
+        family = found_format.partition("/")[0]
+        reader = f": {_READERS[family]} reads it" if family in _READERS else ""
         raise InvalidInputError(
-            f"{path} has the format {found_format!r}; only {fields.format!r} can be read"
+            f"{path} has the format {found_format!r}; only {fields.format!r} can be read here{reader}"
         )
     for name in {"format", *fields.required} - arrays.keys():
         raise InvalidInputError(f"{path} has no array {name!r}; found are {sorted(arrays)}")

@@ -250,7 +250,7 @@ ARGUMENTS = {
 FILES = {
     "a number as a path": (lambda: op.load_learner(5), ["path is 5, of type int", "pathlib.Path"]),
     "no path": (lambda: op.load_learner(None), ["path is None", "pathlib.Path"]),
-    "a learner as a path": (lambda: op.load_learner(lp()), ["path is a OptPessLP", "pathlib.Path"]),
+    "a learner as a path": (lambda: op.load_learner(lp()), ["path is an OptPessLP", "pathlib.Path"]),
     "a number as a path to write": (lambda: lp().save(5), ["path is 5, of type int", "pathlib.Path"]),
 }
 TABLE = {
