@@ -35,7 +35,15 @@ _SECONDS_BETWEEN_CHECKPOINTS = 10.0
 
 
 class Episode(NamedTuple):
-    """What a callback of :func:`rollout` is told of an episode."""
+    """What a callback of :func:`rollout` is told of an episode.
+
+    Example:
+        >>> import optpess as op
+        >>> episode = op.Episode(number=0, total_reward=1.5, total_cost=(0.5,), length=3,
+        ...                      source="Baseline")
+        >>> episode.total_reward, episode.total_cost[0]
+        (1.5, 0.5)
+    """
 
     number: int
     """From 0, counted by the learner."""
