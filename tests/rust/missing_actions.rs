@@ -222,6 +222,7 @@ fn simulation(episodes: u64, engine: EngineChoice) -> Simulation {
         episodes,
         trace: true,
         audit: false,
+        learners: false,
         engine,
     }
 }

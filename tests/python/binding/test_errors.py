@@ -59,6 +59,11 @@ TABLE = {
         "axis 1 is empty",
     ),
     "TooLarge": (op.InvalidInputError, lambda: stationary(horizon=10**18), "[1000000000000000000,"),
+    "WrongType": (
+        op.InvalidInputError,
+        lambda: learner().next_policy().action(0, 0.5),
+        "state is of type float; it must be a whole number",
+    ),
     "UnsupportedType": (op.InvalidInputError, lambda: model(rewards="high"), "<U4"),
     "NotFinite": (
         op.InvalidInputError,
