@@ -133,7 +133,7 @@ TABLE = {
     "ObservationOutOfRange": (
         op.InvalidInputError,
         lambda: play(learner(), 1, rewards=[0.0, 50.0, 0.0]),
-        "rewards[1] is 50; it must lie in [0, 1], from the learner's reward_range",
+        "rewards[1] is 50; it must lie in [0, 1], the learner's reward_range",
     ),
     "Impossible": (
         op.InvalidInputError,

@@ -156,7 +156,7 @@ impl LiveLearner {
 
     /// Plans the next episode; deploys an abandoned policy again.
     pub fn next_policy(&mut self) -> Result<Deployment> {
-        self.plan_by(|learner| learner.next_policy())
+        self.plan_by(Learner::next_policy)
     }
 
     /// [`LiveLearner::next_policy`] with a plan of the caller's.
