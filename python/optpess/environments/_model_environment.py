@@ -53,6 +53,9 @@ class ModelEnvironment(gymnasium.Env[int, int]):
         self._exist: npt.NDArray[Any] | None = model.actions
         self._state, self._time = 0, horizon
 
+    def __repr__(self) -> str:
+        return f"<ModelEnvironment of {self.model!r}>"
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[int, dict[str, Any]]:

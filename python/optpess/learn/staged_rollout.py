@@ -12,6 +12,7 @@ import numpy as np
 
 from optpess import _core, storage
 from optpess.arrays import ArrayLike, FloatArray
+from optpess.display import short
 from optpess.exceptions import InvalidInputError
 from optpess.learn.terms import SafeMixture
 
@@ -39,6 +40,12 @@ class RolloutCertificate:
     """The probability with which one of the bounds may fail, at any time."""
     bound: str
     """The name of the bound."""
+
+    def __repr__(self) -> str:
+        numbers = f"costs={short(self.costs)}, limits={short(self.limits)}"
+        candidate = f"candidate_costs={short(self.candidate_costs)}, weight={self.weight:.4g}"
+        rests = f"episodes={self.episodes}, level={self.level:.4g}, bound={self.bound!r}"
+        return f"RolloutCertificate({numbers}, {candidate}, {rests})"
 
 
 class StagedRollout:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
-import sys
-import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from optpess.model import CMDP
 from optpess.model.units import Units
 from optpess.plan.solve import unit_optimum
 from optpess.run.origin import Origin, versions
+from optpess.run.progress import ProgressBar, showing
 from optpess.run.record import Finding, Run, Trace
 
 if TYPE_CHECKING:
@@ -76,7 +75,7 @@ def simulate(
         threads: how many threads; None for one per core.
         episodes: how many episodes to play; None for all that the learner has left. It must be given
             for a learner without ``num_episodes``.
-        progress: whether to show a progress bar on a terminal once the run takes two seconds.
+        progress: whether to show progress, on a terminal or in a notebook, once it takes two seconds.
         trace: whether to keep everything that happened.
         audit: whether to check the paper's events and lemmas against the true model in every episode.
         learners: whether to keep the learners after the last episode, as :attr:`Run.learners`. None for
@@ -95,23 +94,22 @@ def simulate(
         2000
     """
     check_arguments(model, learner, "simulate")
-    return simulate_as(
-        "",
-        model,
-        learner,
-        numbers=replicate_numbers(replicates),
-        seed=seed,
-        threads=threads,
-        episodes=episodes,
-        progress=progress,
-        trace=trace,
-        audit=audit,
-        learners=learners,
-    )
+    with showing(progress) as bar:
+        return simulate_as(
+            model,
+            learner,
+            numbers=replicate_numbers(replicates),
+            seed=seed,
+            threads=threads,
+            episodes=episodes,
+            bar=bar,
+            trace=trace,
+            audit=audit,
+            learners=learners,
+        )
 
 
 def simulate_as(
-    label: str,
     model: CMDP,
     learner: Learner,
     *,
@@ -119,12 +117,13 @@ def simulate_as(
     seed: int,
     threads: int | None,
     episodes: int | None,
-    progress: bool,
+    bar: ProgressBar | None,
+    label: str = "",
     trace: bool = False,
     audit: bool = False,
     learners: bool | None = None,
 ) -> Run:
-    """:func:`simulate` with checked arguments; ``label`` stands before the progress bar."""
+    """:func:`simulate` with checked arguments; the bar shows the label in front."""
     if getattr(learner, "engine", "parametric") != "parametric":
         raise InvalidInputError(
             "simulate runs the compiled engine; drive a learner with engine='highs' episode by episode"
@@ -142,24 +141,21 @@ def simulate_as(
     optimum = unit_optimum(model)
     made = _Made(model, learner, numbers, count, optimum, void_because)
     keep = made.are_few() if learners is None else bool(learners)
-    bar = _ProgressBar(count * len(numbers), label) if progress and sys.stderr.isatty() else None
-    try:
-        outcomes = _core.simulate_learner(
-            model,
-            learner._inner,
-            optimum,
-            numbers,
-            seed,
-            threads,
-            count,
-            trace,
-            audit,
-            keep,
-            bar,
-        )
-    finally:
-        if bar is not None:
-            bar.close()
+    if bar is not None:
+        bar.begin(count * len(numbers), label)
+    outcomes = _core.simulate_learner(
+        model,
+        learner._inner,
+        optimum,
+        numbers,
+        seed,
+        threads,
+        count,
+        trace,
+        audit,
+        keep,
+        bar,
+    )
     facts = {"seed": int(seed), "episodes": count, "model": repr(model), "noise": repr(model.noise)}
     return made.run(outcomes, facts)
 
@@ -420,34 +416,3 @@ def _plays(outcomes: list[OutcomeDict]) -> dict[str, IntArray]:
     """How many episodes played a policy of each source that was played at all."""
     sources = {name: [outcome["plays"][name] for outcome in outcomes] for name in outcomes[0]["plays"]}
     return {name: np.array(counts, dtype=np.int64) for name, counts in sources.items() if any(counts)}
-
-
-class _ProgressBar:
-    """A line on the terminal that appears once a run has taken two seconds."""
-
-    def __init__(
-        self, total: int, label: str = "", clock: Callable[[], float] = time.perf_counter
-    ) -> None:
-        self._total, self._clock, self._label = total, clock, f"{label} " if label else ""
-        self._width = 0
-        self._start, self._shown = clock(), 0.0
-
-    def __call__(self, done: int) -> None:
-        elapsed = self._clock() - self._start
-        if elapsed < 2.0 or elapsed - self._shown < 0.2:
-            return
-        self._shown = elapsed
-        share = min(done / self._total, 1.0)
-        left = elapsed * (1.0 - share) / share if share > 0 else float("inf")
-        filled = "#" * int(30 * share)
-        rate = f"{done / elapsed:,.0f} episodes/s  {left:,.0f} s left "
-        line = f"{self._label}[{filled:<30}] {share:6.1%}  {rate}"
-        self._width = max(self._width, len(line))
-        sys.stderr.write("\r" + line)
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        """Clears the line."""
-        if self._shown:
-            sys.stderr.write("\r" + " " * self._width + "\r")
-            sys.stderr.flush()

@@ -14,7 +14,7 @@ from optpess import storage
 from optpess.arrays import Columns, FloatArray
 from optpess.checks import optional_module
 
-__all__ = ["cell", "columns_of_axis", "markdown", "standard_error", "to_frame", "write_csv"]
+__all__ = ["cell", "columns_of_axis", "facts", "markdown", "standard_error", "to_frame", "write_csv"]
 
 
 def to_frame(columns: Columns, what: str) -> Any:
@@ -62,6 +62,15 @@ def cell(value: object, error: float | None = None) -> str:
         spread = "" if error is None or np.isnan(error) else f" ± {error:.2g}"
         return (f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}") + spread
     return "none" if value is None else str(value)
+
+
+def facts(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters of learners and runs as texts; a mask of actions as how many are missing."""
+    shown = dict(parameters)
+    if (mask := shown.get("actions")) is not None:
+        exist = np.asarray(mask, dtype=np.bool_)
+        shown["actions"] = f"{int((~exist).sum())} of {exist.size} missing"
+    return {name: cell(value) for name, value in shown.items()}
 
 
 def standard_error(values: npt.NDArray[Any]) -> float:
