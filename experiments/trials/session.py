@@ -27,7 +27,7 @@ run.to_frame().tail(3)
 always = op.AlwaysBaseline(shape=media.model.shape, initial=media.model.initial, baseline=baseline, num_episodes=5000)
 found = op.compare(media.model, {"mix": learner, "safe policy": always}, episodes=5000, seed=1)
 found
-found.table
+found.to_frame()
 env = op.environments.as_gymnasium(media.model)
 live = op.rollout(learner, env, episodes=300)
 live
