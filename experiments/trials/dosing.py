@@ -1,7 +1,6 @@
 """Trial 1: a dosing problem of one's own, in hours and milligrams."""
 
 import numpy as np
-
 import optpess as op
 
 # Five levels of a marker, from low to very high; doses of 0, 20 and 50 mg a day, 14 days.

@@ -2,7 +2,6 @@
 
 import gymnasium
 import numpy as np
-
 import optpess as op
 
 

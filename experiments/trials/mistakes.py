@@ -1,6 +1,7 @@
 """Trial 8: 96 typical mistakes. Each must be refused in one clear line that names what to change.
 
-Counted are: refused clearly; a raw error of Python or a library; swallowed, which means that nothing was said.
+Counted are: refused clearly; a raw error of Python or a library; swallowed (nothing was said); unclear (the
+refusal does not name what to change, or takes several lines).
 A mistake is a name, what the message has to name, and the call.
 """
 
@@ -10,9 +11,8 @@ import warnings
 
 import gymnasium
 import numpy as np
-from scipy import sparse
-
 import optpess as op
+from scipy import sparse
 
 # A sound problem: 3 steps, 4 states, 2 actions. Each mistake changes one thing of it.
 H, S, A = 3, 4, 2
@@ -36,11 +36,15 @@ def mix(**changes):
 
 
 def lp(**changes):
-    return op.OptPessLP(**dict(shape=(H, S, A), initial=MU, baseline=BASELINE, num_episodes=100) | changes)
+    return op.OptPessLP(
+        **dict(shape=(H, S, A), initial=MU, baseline=BASELINE, num_episodes=100) | changes
+    )
 
 
 def dual(**changes):
-    return op.OptPessPrimalDual(**dict(shape=(H, S, A), initial=MU, margin=MARGIN, num_episodes=100) | changes)
+    return op.OptPessPrimalDual(
+        **dict(shape=(H, S, A), initial=MU, margin=MARGIN, num_episodes=100) | changes
+    )
 
 
 def started(learner=None):
@@ -134,38 +138,71 @@ MISTAKES = {
         ("rewards of 50 without a range", "reward_range", lambda: model(rewards=R * 100)),
         ("negative costs", "cost_range", lambda: model(costs=-C)),
         ("an object array", "rewards", lambda: model(rewards=np.array([[None, 1]] * S, dtype=object))),
-        ("ragged rewards", "rewards", lambda: model(rewards=[[0.1, 0.2], [0.1], [0.1, 0.2], [0.1, 0.2]])),
+        (
+            "ragged rewards",
+            "rewards",
+            lambda: model(rewards=[[0.1, 0.2], [0.1], [0.1, 0.2], [0.1, 0.2]]),
+        ),
         ("a limit of 0", "cost_limit", lambda: model(cost_limit=0.0)),
         ("a limit above the horizon", "cost_limit", lambda: model(cost_limit=50.0)),
         ("two limits and one cost", "cost_limit", lambda: model(cost_limit=[1.0, 1.0])),
         ("a first state that does not exist", "initial", lambda: model(initial=7)),
         ("a horizon of 2.5", "horizon", lambda: model(horizon=2.5)),
         ("noise by its name", "noise", lambda: model(noise="gaussian")),
-        ("a COO matrix of a wrong shape", "transitions", lambda: model(transitions=sparse.coo_matrix(np.eye(5)))),
+        (
+            "a COO matrix of a wrong shape",
+            "transitions",
+            lambda: model(transitions=sparse.coo_matrix(np.eye(5))),
+        ),
         ("no horizon", "horizon", lambda: op.CMDP.stationary(P, R, C, 1.0, MU)),
     ],
     "planning": [
         ("a limit that nobody meets", "limit", lambda: op.solve(model(), cost_limit=0.1)),
         ("an engine that does not exist", "engine", lambda: op.solve(model(), "simplex")),
         ("a limit as a text", "cost_limit", lambda: op.solve(model(), cost_limit="low")),
-        ("one constraint's engine for two", "engine", lambda: op.solve(
-            model(costs=[C, C], cost_limit=[1.0, 1.0]), engine="parametric")),
-        ("a frontier of two constraints", "constraint", lambda: op.frontier(
-            model(costs=[C, C], cost_limit=[1.0, 1.0]))),
+        (
+            "one constraint's engine for two",
+            "engine",
+            lambda: op.solve(model(costs=[C, C], cost_limit=[1.0, 1.0]), engine="parametric"),
+        ),
+        (
+            "a frontier of two constraints",
+            "constraint",
+            lambda: op.frontier(model(costs=[C, C], cost_limit=[1.0, 1.0])),
+        ),
         ("a policy [S, A] to evaluate", "policy", lambda: op.evaluate(SAFE[0], C, P, MU)),
-        ("actions instead of a policy", "policy_from_actions", lambda: op.evaluate(
-            np.zeros((H, S), int), np.tile(C, (H, 1, 1)), P, MU)),
-        ("an action that does not exist", "actions", lambda: op.policy_from_actions([0, 1, 2, 0], A, horizon=H)),
+        (
+            "actions instead of a policy",
+            "policy_from_actions",
+            lambda: op.evaluate(np.zeros((H, S), int), np.tile(C, (H, 1, 1)), P, MU),
+        ),
+        (
+            "an action that does not exist",
+            "actions",
+            lambda: op.policy_from_actions([0, 1, 2, 0], A, horizon=H),
+        ),
         ("a plan instead of its policy", "policy", lambda: op.evaluate(op.solve(model()), C, P, MU)),
         ("the curve beyond its least cost", "limit", lambda: op.frontier(model()).value_at(0.1)),
     ],
     "learners": [
         ("a limit as a text", "cost_limit", lambda: op.SafetyMargin("5", 1.0)),
-        ("a safe cost above the limit", "safe cost", lambda: op.SafetyMargin(cost_limit=1.0, safe_cost=2.0)),
+        (
+            "a safe cost above the limit",
+            "safe cost",
+            lambda: op.SafetyMargin(cost_limit=1.0, safe_cost=2.0),
+        ),
         ("a number as the baseline", "baseline", lambda: mix(baseline=0.5)),
         ("a policy as the baseline", "baseline", lambda: mix(baseline=SAFE)),
-        ("a policy of another size", "baseline", lambda: mix(baseline=op.SafeBaseline(SAFE[:, :3], MARGIN))),
-        ("a policy whose rows sum to 2", "baseline", lambda: mix(baseline=op.SafeBaseline(2 * SAFE, MARGIN))),
+        (
+            "a policy of another size",
+            "baseline",
+            lambda: mix(baseline=op.SafeBaseline(SAFE[:, :3], MARGIN)),
+        ),
+        (
+            "a policy whose rows sum to 2",
+            "baseline",
+            lambda: mix(baseline=op.SafeBaseline(2 * SAFE, MARGIN)),
+        ),
         ("policy and margin swapped", "policy", lambda: op.SafeBaseline(MARGIN, SAFE)),
         ("numbers in place of a margin", "margin", lambda: op.SafeBaseline(SAFE, (1.0, 0.5))),
         ("a model as the shape", "model.shape", lambda: mix(shape=model())),
@@ -173,8 +210,11 @@ MISTAKES = {
         ("delta of 5 (per cent)", "failure_probability", lambda: mix(failure_probability=5)),
         ("a float as the rule", "confidence", lambda: lp(confidence=0.02)),
         ("True as what is known", "knowledge", lambda: mix(knowledge=True)),
-        ("no number of episodes", "num_episodes", lambda: op.OptPessLP(
-            shape=(H, S, A), initial=MU, baseline=BASELINE)),
+        (
+            "no number of episodes",
+            "num_episodes",
+            lambda: op.OptPessLP(shape=(H, S, A), initial=MU, baseline=BASELINE),
+        ),
         ("10 million as a float", "num_episodes", lambda: lp(num_episodes=1e7)),
         ("a baseline where a margin belongs", "margin", lambda: dual(margin=BASELINE)),
         ("far fewer episodes than the theorem needs", "episodes", lambda: dual()),
@@ -184,12 +224,19 @@ MISTAKES = {
         ("a first state of probability 0", "states", lambda: observe(states=[3, 1, 2])),
         ("a reward of 50", "rewards", lambda: observe(rewards=[0.5, 50.0, 0.5])),
         ("a cost of -3", "costs", lambda: observe(costs=[0.2, -3.0, 0.2])),
-        ("an episode that is too short", "states", lambda: observe(
-            states=[0, 1], actions=[0, 0], rewards=[0.5] * 2, costs=[0.2] * 2)),
+        (
+            "an episode that is too short",
+            "states",
+            lambda: observe(states=[0, 1], actions=[0, 0], rewards=[0.5] * 2, costs=[0.2] * 2),
+        ),
         ("a state that does not exist", "states", lambda: observe(states=[0, 4, 2])),
         ("NaN as a reward", "rewards", lambda: observe(rewards=[0.5, np.nan, 0.5])),
         ("states as floats", "states", lambda: observe(states=[0.0, 1.5, 2.0])),
-        ("observed before it was planned", "next_policy", lambda: mix().observe([0] * 3, [0] * 3, [0] * 3, [0] * 3)),
+        (
+            "observed before it was planned",
+            "next_policy",
+            lambda: mix().observe([0] * 3, [0] * 3, [0] * 3, [0] * 3),
+        ),
         ("planned twice", "observe", lambda: started().next_policy()),
         ("a step after the last one", "step", lambda: mix().next_policy().action(3, 0)),
     ],
@@ -199,60 +246,122 @@ MISTAKES = {
         ("no number of episodes for a mix", "episodes", lambda: simulate(episodes=None)),
         ("a model of another size", "learner", lambda: simulate(model=op.zoo.pair())),
         ("a model with another limit", "limit", lambda: simulate(model=model(cost_limit=2.0))),
-        ("a baseline that is not safe", "baseline", lambda: simulate(
-            model=model(costs=[[0.9, 0.1]] * S), learner=lp(num_episodes=50), episodes=None)),
+        (
+            "a baseline that is not safe",
+            "baseline",
+            lambda: simulate(
+                model=model(costs=[[0.9, 0.1]] * S), learner=lp(num_episodes=50), episodes=None
+            ),
+        ),
         ("a list of learners to compare", "learners", lambda: op.compare(model(), [mix()], episodes=5)),
         ("a run joined with itself", "replicate", lambda: op.Run.concat([simulate()] * 2)),
         ("a curve that does not exist", "of", lambda: simulate().growth_exponent(of="regret")),
         ("a learner in the middle of an episode", "observe", lambda: simulate(learner=started())),
-        ("a number where learners are expected", "learners", lambda: op.compare(model(), 0.5, episodes=5)),
-        ("a forecast in the middle of an episode", "observe", lambda: op.forecast(model(), started(lp()))),
+        (
+            "a number where learners are expected",
+            "learners",
+            lambda: op.compare(model(), 0.5, episodes=5),
+        ),
+        (
+            "a forecast in the middle of an episode",
+            "observe",
+            lambda: op.forecast(model(), started(lp())),
+        ),
         ("a frame without pandas", "pip install pandas", lambda: without("pandas", simulate().to_frame)),
     ],
     "environments": [
         ("a class, not an object of it", "env", lambda: drive(Walk)),
-        ("an environment without step", "step", lambda: drive(type("Half", (), dict(
-            num_states=4, num_actions=2, reset=lambda self: 0))())),
+        (
+            "an environment without step",
+            "step",
+            lambda: drive(type("Half", (), dict(num_states=4, num_actions=2, reset=lambda self: 0))()),
+        ),
         ("a step without a cost", "cost", lambda: drive(Walk((1, 0.5, False, False, {})))),
-        ("truncated before the horizon", "truncated", lambda: drive(Walk((1, 0.5, False, True, {"cost": 0.0})))),
-        ("a learner without the absorbing end", "sizes", lambda: drive(
-            Walk((1, 0.5, 0.0, True)), learner=mix())),
+        (
+            "truncated before the horizon",
+            "truncated",
+            lambda: drive(Walk((1, 0.5, False, True, {"cost": 0.0}))),
+        ),
+        (
+            "a learner without the absorbing end",
+            "sizes",
+            lambda: drive(Walk((1, 0.5, 0.0, True)), learner=mix()),
+        ),
         ("a reward of -1", "env.step", lambda: drive(Walk((1, -1.0, 0.0, False)))),
-        ("tables of an environment without any", "tables", lambda: op.environments.from_gymnasium(
-            gymnasium.make("Blackjack-v1"), cost=lambda *_: 0.0, horizon=5, cost_limit=1.0)),
-        ("a continuous environment", "observation_space", lambda: op.environments.sizes(
-            gymnasium.make("CartPole-v1"), horizon=5)),
+        (
+            "tables of an environment without any",
+            "tables",
+            lambda: op.environments.from_gymnasium(
+                gymnasium.make("Blackjack-v1"), cost=lambda *_: 0.0, horizon=5, cost_limit=1.0
+            ),
+        ),
+        (
+            "a continuous environment",
+            "observation_space",
+            lambda: op.environments.sizes(gymnasium.make("CartPole-v1"), horizon=5),
+        ),
         ("a state that does not exist", "state", lambda: drive(Walk((9, 0.5, 0.0, False)))),
-        ("two costs for one limit", "cost", lambda: drive(Walk((1, 0.5, False, False, {"costs": [0.0, 1.0]})))),
-        ("an end that earns less than the range allows", "end", lambda: drive(
-            Walk((1, 2.0, 0.0, True)), reward_range=(1, 3))),
+        (
+            "two costs for one limit",
+            "cost",
+            lambda: drive(Walk((1, 0.5, False, False, {"costs": [0.0, 1.0]}))),
+        ),
+        (
+            "an end that earns less than the range allows",
+            "end",
+            lambda: drive(Walk((1, 2.0, 0.0, True)), reward_range=(1, 3)),
+        ),
     ],
     "files": [
         ("a model that is not there", "nowhere.npz", lambda: op.CMDP.load("nowhere.npz")),
-        ("a learner read as a model", "op.load_learner", lambda: op.CMDP.load(stored("a.npz", mix().save))),
+        (
+            "a learner read as a model",
+            "op.load_learner",
+            lambda: op.CMDP.load(stored("a.npz", mix().save)),
+        ),
         ("a text read as a learner", "notes.txt", lambda: op.load_learner(text_file("notes.txt"))),
         ("a damaged learner", "damaged.npz", lambda: op.load_learner(damaged("damaged.npz"))),
-        ("a folder as the file", "folder", lambda: op.load_run(stored("folder", lambda p: os.makedirs(p, exist_ok=True)))),
+        (
+            "a folder as the file",
+            "folder",
+            lambda: op.load_run(stored("folder", lambda p: os.makedirs(p, exist_ok=True))),
+        ),
         ("a log in a folder that is not there", "nowhere", lambda: drive(log="nowhere/log.csv")),
     ],
     "units": [
         ("a range the wrong way round", "reward_range", lambda: model(reward_range=(1, 0))),
         ("one number as a range", "cost_range", lambda: model(cost_range=5)),
-        ("a reward outside of its range", "rewards", lambda: model(rewards=R * 100, reward_range=(0, 10))),
-        ("a learner in other units than the model", "range", lambda: simulate(
-            model=model(rewards=R * 100, reward_range=(0, 50)))),
-        ("a limit that no episode reaches", "cost_limit", lambda: mix(
-            cost_range=(0, 0.1), baseline=op.SafeBaseline(SAFE, op.SafetyMargin(1.0, 0.1)))),
-        ("a cost in other units than the learner's", "cost_range", lambda: observe(
-            mix(cost_range=(0, 0.5)), costs=[0.2, 0.9, 0.2])),
+        (
+            "a reward outside of its range",
+            "rewards",
+            lambda: model(rewards=R * 100, reward_range=(0, 10)),
+        ),
+        (
+            "a learner in other units than the model",
+            "range",
+            lambda: simulate(model=model(rewards=R * 100, reward_range=(0, 50))),
+        ),
+        (
+            "a limit that no episode reaches",
+            "cost_limit",
+            lambda: mix(cost_range=(0, 0.1), baseline=op.SafeBaseline(SAFE, op.SafetyMargin(1.0, 0.1))),
+        ),
+        (
+            "a cost in other units than the learner's",
+            "cost_range",
+            lambda: observe(mix(cost_range=(0, 0.5)), costs=[0.2, 0.9, 0.2]),
+        ),
     ],
     "masks": [
         ("a state without actions", "actions", lambda: model(actions=np.zeros((S, A), bool))),
         ("a mask the other way round", "actions", lambda: model(actions=MASK.T)),
         ("a safe policy with a missing action", "baseline", lambda: mix(actions=MASK[:, ::-1])),
         ("a mask of numbers", "actions", lambda: model(actions=[[2, 1]] * S)),
-        ("a missing action that was played", "actions", lambda: observe(
-            mix(actions=MASK), states=[0, 1, 2], actions=[0, 1, 0])),
+        (
+            "a missing action that was played",
+            "actions",
+            lambda: observe(mix(actions=MASK), states=[0, 1, 2], actions=[0, 1, 0]),
+        ),
     ],
 }
 
@@ -300,8 +409,8 @@ def main():
                 print(f"{group}: {name}\n    {message}")
         print(f"{group}: {good} of {len(rows)} refused clearly")
     print(
-        f"{counts['clear']} of {total} refused clearly; {counts['raw']} raw errors, {counts['swallowed']} swallowed, "
-        f"{counts['unclear']} unclear; the longest message has {longest} characters"
+        f"{counts['clear']} of {total} refused clearly; {counts['raw']} raw errors, "
+        f"{counts['swallowed']} swallowed, {counts['unclear']} unclear; the longest message has {longest} characters"
     )
     assert total == 96, total
     assert counts["clear"] == total

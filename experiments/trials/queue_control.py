@@ -1,9 +1,8 @@
 """Trial 6: a queue of 500 states with sparse rows; an empty queue cannot be served."""
 
 import numpy as np
-from scipy import sparse
-
 import optpess as op
+from scipy import sparse
 
 # At most 499 jobs wait. Actions: rest, serve slowly, serve fast. A job arrives with probability 0.5.
 size, arrival = 500, 0.5
@@ -17,7 +16,10 @@ stay = 1 - up.ravel() - down.ravel()
 transitions = sparse.coo_array(
     (
         np.concatenate([up.ravel(), down.ravel(), stay]),
-        (np.tile(rows, 3), np.concatenate([np.minimum(here + 1, size - 1), np.maximum(here - 1, 0), here])),
+        (
+            np.tile(rows, 3),
+            np.concatenate([np.minimum(here + 1, size - 1), np.maximum(here - 1, 0), here]),
+        ),
     ),
     shape=(size * 3, size),
 )

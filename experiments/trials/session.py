@@ -16,7 +16,8 @@ curve
 baseline = op.zoo.baseline("media")
 baseline
 known = op.Knowledge(stationary=True)
-learner = op.OptPessMix(shape=media.model.shape, initial=media.model.initial, baseline=baseline, knowledge=known)
+told = dict(shape=media.model.shape, initial=media.model.initial, baseline=baseline)
+learner = op.OptPessMix(knowledge=known, **told)
 learner
 learner.guarantee
 learner.progress
@@ -24,7 +25,7 @@ run = op.simulate(media.model, learner, episodes=100_000, seed=1, replicates=2)
 run
 run.learners[0]
 run.to_frame().tail(3)
-always = op.AlwaysBaseline(shape=media.model.shape, initial=media.model.initial, baseline=baseline, num_episodes=5000)
+always = op.AlwaysBaseline(num_episodes=5000, **told)
 found = op.compare(media.model, {"mix": learner, "safe policy": always}, episodes=5000, seed=1)
 found
 found.to_frame()
@@ -68,7 +69,12 @@ for question in HELP:
     print(f"{question}  {len(shown.stdout.splitlines())} lines of help")
     assert len(shown.stdout.splitlines()) > 5
 
-for start, wanted in [("op.zoo.", "media"), ("op.Opt", "OptPessMix"), ("run.", "deployed_cost"), ("live.", "to_frame")]:
+for start, wanted in [
+    ("op.zoo.", "media"),
+    ("op.Opt", "OptPessMix"),
+    ("run.", "deployed_cost"),
+    ("live.", "to_frame"),
+]:
     _, matches = shell.complete(start)
     names = {match.rpartition(".")[2] for match in matches}
     print(f"{start}<tab>  {len(names)} names")

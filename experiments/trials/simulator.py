@@ -1,7 +1,6 @@
 """Trial 2: a simulator of one's own whose episodes end early."""
 
 import numpy as np
-
 import optpess as op
 
 

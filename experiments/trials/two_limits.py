@@ -1,10 +1,9 @@
 """Trial 4: two constraints, a shop with a budget for orders and little room at night."""
 
 import numpy as np
-
 import optpess as op
 
-# Stock of 0 to 4, orders of 0, 1 or 2 units, demand of 0, 1 or 2; sales earn 9 a unit, orders cost 4 a unit.
+# Stock of 0 to 4, orders and demand of 0 to 2 units; a sale earns 9, an ordered unit costs 4.
 states, orders = np.arange(5), np.arange(3)
 demand = {0: 0.3, 1: 0.4, 2: 0.3}
 transitions = np.zeros((5, 3, 5))

@@ -1,12 +1,11 @@
 """Trial 5: a policy known to be safe, nobody knows how safe; learned live, stopped and resumed."""
 
 import numpy as np
-
 import optpess as op
 
 
 class Pump:
-    """A tank of 0 to 3; pumping hard delivers more and wears the pump, which is measured in micrometres."""
+    """A tank of 0 to 3; pumping hard delivers more and wears the pump, in micrometres."""
 
     num_states, num_actions, cost_limit = 4, 3, 30.0
 
