@@ -1,4 +1,8 @@
-"""Trial 1: a dosing problem of one's own, in hours and milligrams."""
+"""Trial 1: a dosing problem of one's own, in hours and milligrams.
+
+The user writes tables in natural units with their ranges. The plan, the frontier, the run and its
+table come back in hours and milligrams, and so does every refusal.
+"""
 
 import numpy as np
 import optpess as op
@@ -44,7 +48,11 @@ learner = op.OptPessMix(
 )
 run = op.simulate(patient, learner, episodes=50_000, seed=1)
 print(run)
-print(run.to_markdown())
+print(run.to_markdown().partition("\n\n")[0])
 assert run.violating_episodes.sum() == 0
 assert (run.deployed_cost_greatest <= 300.0).all()
 assert run.baseline_value < run.deployed_value[0, -1] <= run.optimal_value
+print(
+    f"{run.deployed_value[0, -1]:.0f} of at most {plan.value:.0f} hours; the careful policy has "
+    f"{run.baseline_value:.0f}; never above {run.deployed_cost_greatest.max():.0f} of 300 mg"
+)

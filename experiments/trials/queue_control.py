@@ -1,4 +1,8 @@
-"""Trial 6: a queue of 500 states with sparse rows; an empty queue cannot be served."""
+"""Trial 6: a queue of 500 states with sparse rows; an empty queue cannot be served.
+
+The rows are a COO matrix, the missing actions a mask, rewards are negative. The learner that
+`simulate` leaves goes on in the model as a Gymnasium environment.
+"""
 
 import numpy as np
 import optpess as op
@@ -65,3 +69,7 @@ assert plan.value >= run.deployed_value[0, -1] > -499
 live = op.rollout(run.learners[0], op.environments.as_gymnasium(queue), episodes=20, seed=5)
 print(live)
 assert run.learners[0].episodes_observed == 2020
+print(
+    f"{run.deployed_value[0, -1]:.1f} euros, best {plan.value:.1f}, the careful policy "
+    f"{run.baseline_value:.1f}; at most {run.deployed_cost_greatest.max():.1f} of 60 kWh"
+)

@@ -1,4 +1,8 @@
-"""Trial 7: an IPython session, as in a notebook: what is shown, completed, explained and drawn."""
+"""Trial 7: an IPython session, as in a notebook: what is shown, completed, explained and drawn.
+
+Every result is a line at the prompt and a table in a notebook; names complete without private ones;
+a name that does not exist is met with the nearest one.
+"""
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
@@ -80,3 +84,7 @@ for start, wanted in [
     print(f"{start}<tab>  {len(names)} names")
     assert wanted in names
     assert not any(name.startswith("_") for name in names), names
+print(
+    f"{len(CELLS.strip().splitlines())} cells; the longest answer has {longest} lines; "
+    f"tables in notebooks for {len(tables)} of them"
+)

@@ -1,4 +1,8 @@
-"""Trial 4: two constraints, a shop with a budget for orders and little room at night."""
+"""Trial 4: two constraints, a shop with a budget for orders and little room at night.
+
+Costs, ranges, limits and margins are lists of two. The plan says that both limits bind and what
+each is worth; the run keeps both costs.
+"""
 
 import numpy as np
 import optpess as op
@@ -54,3 +58,7 @@ print(run.to_markdown().partition("\n\n")[0])
 assert run.violating_episodes.sum() == 0
 assert (run.deployed_cost_greatest <= run.cost_limits).all()
 assert (run.gain[:, -1] > 0).all()
+print(
+    f"{run.deployed_value[:, -1].mean():.1f} of at most {plan.value:.1f} earned; costs at most "
+    f"{run.deployed_cost_greatest.max(axis=(0, 1)).round(2).tolist()}, limits {run.cost_limits.tolist()}"
+)
