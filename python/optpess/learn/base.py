@@ -193,7 +193,8 @@ class Deployment:
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
     """Counts and averages of everything observed. Pairs that were not visited have zeros throughout,
-    also in their row of transitions.
+    also in their row of transitions. Actions that do not exist have no visits and the averages of the
+    action they stand in for.
     """
 
     visits: IntArray

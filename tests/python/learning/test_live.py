@@ -401,7 +401,7 @@ def untaken(deployment, step):
     return {"actions": actions}
 
 
-RANGES = "it must lie in [0, 1], from the learner's"
+RANGES = "it must lie in [0, 1], the learner's"
 # name: (what is changed in a sound episode of a deployment, the kind of refusal, pieces of the message)
 IMPOSSIBLE = {
     "the first action is never taken": (

@@ -237,10 +237,7 @@ ARGUMENTS = {
         ["cost_range is ('0', '1')", "two numbers (low, high)"],
     ),
     "a word as the start": (lambda: lp(initial="uniform"), ["initial holds elements of type", "str"]),
-    "a state that is not there as the start": (
-        lambda: lp(initial=9),
-        ["initial is 9", "it must lie in [0, "],
-    ),
+    "a first state that is not there": (lambda: lp(initial=9), ["initial is 9", "must lie in [0, "]),
     "a limit above all sums": (
         lambda: lp(baseline=op.SafeBaseline(FIRST, op.SafetyMargin(7.0, 1.0))),
         ["cost_limit is 7", "(0, 3]"],
@@ -356,15 +353,15 @@ def test_a_mistake_in_an_episode_is_refused_and_changes_nothing(mistake):
 
 # Where an action is asked for: (step, state, pieces).
 ASKED = {
-    "a step as a float": (0.0, 0, ["step", "float", "whole numbers"]),
+    "a step as a float": (0.0, 0, ["step", "float", "a whole number"]),
     "a step before the first": (-1, 0, ["step is -1", "[0, 2]"]),
     "a step after the last": (3, 0, ["step is 3", "[0, 2]"]),
-    "a state as a float": (0, 1.5, ["state", "float", "whole numbers"]),
+    "a state as a float": (0, 1.5, ["state", "float", "a whole number"]),
     "a negative state": (0, -1, ["state is -1", "[0, 3]"]),
     "a state that does not exist": (0, 4, ["state is 4", "[0, 3]"]),
-    "a state as a text": (0, "1", ["state", "str", "whole numbers"]),
-    "no state": (0, None, ["state", "NoneType", "whole numbers"]),
-    "an array of states": (0, np.array([1, 2]), ["state", "ndarray", "whole numbers"]),
+    "a state as a text": (0, "1", ["state", "str", "a whole number"]),
+    "no state": (0, None, ["state", "NoneType", "a whole number"]),
+    "an array of states": (0, np.array([1, 2]), ["state", "ndarray", "a whole number"]),
 }
 
 
