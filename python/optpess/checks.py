@@ -32,10 +32,7 @@ def check_type(argument: str, value: object, kind: type[_Kind], hint: str = "") 
     if isinstance(value, kind):
         return value
     advice = f"; {hint}" if hint else ""
-    raise InvalidInputError(
-        f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be of type "
-        f"{kind.__name__}{advice}"
-    )
+    raise InvalidInputError(f"{argument} is {_found(value)}; it must be of type {kind.__name__}{advice}")
 
 
 def whole_number(
@@ -45,9 +42,7 @@ def whole_number(
     ``least`` the core checks the range. ``what`` says what the numbers up to ``most`` are.
     """
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InvalidInputError(
-            f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a whole number"
-        )
+        raise InvalidInputError(f"{argument} is {_found(value)}; it must be a whole number")
     number = index(value)
     if least is None or (number >= least and (most is None or number <= most)):
         return number
@@ -69,15 +64,19 @@ def real_number(argument: str, value: object) -> float:
             return float(value)
         except (TypeError, ValueError, OverflowError):
             pass
-    raise InvalidInputError(
-        f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a number"
-    )
+    raise InvalidInputError(f"{argument} is {_found(value)}; it must be a number")
 
 
 def shown(value: object) -> str:
     """A value as a message shows it: short, or only its kind."""
     text = repr(value)
     return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"
+
+
+def _found(value: object) -> str:
+    """A value and its type; the type alone if the value is long."""
+    text, kind = shown(value), type(value).__name__
+    return f"of type {kind}" if text == f"a {kind}" else f"{text}, of type {kind}"
 
 
 def number_text(value: float) -> str:
@@ -113,15 +112,11 @@ def truth_value(argument: str, value: object) -> bool:
     """True or False, also NumPy's; everything else is refused, because a text such as "no" is true."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise InvalidInputError(
-        f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be True or False"
-    )
+    raise InvalidInputError(f"{argument} is {_found(value)}; it must be True or False")
 
 
 def check_path(value: object) -> str | PathLike[str]:
     """A path of a file."""
     if isinstance(value, str | PathLike):
         return value
-    raise InvalidInputError(
-        f"path is {shown(value)}, of type {type(value).__name__}; it must be a text or a pathlib.Path"
-    )
+    raise InvalidInputError(f"path is {_found(value)}; it must be a text or a pathlib.Path")
