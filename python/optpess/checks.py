@@ -90,7 +90,7 @@ def shown(value: object) -> str:
     if len(text) <= 40 and "\n" not in text and " at 0x" not in text.lower():
         return text
     name = type(value).__name__
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+    return f"{'an' if name[0] in 'AEIOUaeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 def number_text(value: float) -> str:

@@ -428,3 +428,7 @@ class _Visit:
     def _stop(self, kind: str, message: str) -> NoReturn:
         self._blame(kind, message)
         raise _StopVisit
+
+
+# As users import them; pickles do not depend on the layout.
+EnvironmentFinding.__module__ = EnvironmentReport.__module__ = "optpess.environments"

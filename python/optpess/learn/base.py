@@ -204,6 +204,16 @@ class Deployment:
         """The members of the mixture; none for learners that deploy one policy."""
         return () if self.mixture is None else self.mixture.members
 
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the members, in their order."""
+        return np.empty(0) if self.mixture is None else self.mixture.weights
+
+    @property
+    def chosen(self) -> int | None:
+        """The position of the member that the coin chose; None for learners that deploy one policy."""
+        return None if self.mixture is None else self.mixture.chosen
+
     def __repr__(self) -> str:
         bounds = "" if self.certificate is None else f", certified_cost={short(self.certificate.costs)}"
         mixture = "" if self.mixture is None else f", {len(self.members)} members"
@@ -213,7 +223,8 @@ class Deployment:
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
     """Counts and averages of everything observed. Pairs that were not visited have zeros throughout,
-    also in their row of transitions.
+    also in their row of transitions. Actions that do not exist have no visits and the averages of the
+    action they stand in for.
 
     Example:
         >>> import optpess as op

@@ -12,6 +12,7 @@ import numpy as np
 from optpess.arrays import FloatArray
 from optpess.exceptions import InvalidInputError
 from optpess.run.rollout_record import EpisodeList
+from optpess.storage import naming
 
 __all__ = ["EpisodeLog"]
 
@@ -29,7 +30,8 @@ class EpisodeLog:
         header = ["episode", "return", *costs, "length", "source", *certified]
         self._written = len(record)  # episodes of a checkpoint
         kept = _lines_before(path, header, first + len(record), may_go_back=len(record) > 0)
-        self._file: IO[str] = path.open("a", newline="", encoding="utf-8")
+        with naming(path):
+            self._file: IO[str] = path.open("a", newline="", encoding="utf-8")
         if kept is not None:
             self._file.truncate(kept)
         self._writer = csv.writer(self._file, lineterminator="\n")

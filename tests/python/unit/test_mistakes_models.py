@@ -74,9 +74,13 @@ MISTAKES = {
         lambda: model(transitions=[sparse.eye_array(3), sparse.eye_array(2)]),
         ["transitions has shape [2, 2]; it must have shape [3, 3]", "action 1"],
     ),
+    "rewards and transitions swapped": (
+        lambda: model(transitions=np.zeros((S, A)), rewards=P),
+        ["rewards has shape", "the order is transitions, rewards, costs"],
+    ),
     "rewards of 50": (
         lambda: model(rewards=50 * np.ones((S, A))),
-        ["rewards[0, 0] is 50; it must lie in [0, 1]"],
+        ["rewards[0, 0] is 50; it must lie in [0, 1]; for other units say reward_range=(low, high)"],
     ),
     "rewards outside of their range": (
         lambda: model(rewards=50 * np.ones((S, A)), reward_range=(0, 10)),
