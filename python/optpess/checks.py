@@ -118,10 +118,11 @@ def truth_value(argument: str, value: object) -> bool:
     )
 
 
-def check_path(value: object) -> str | PathLike[str]:
+def check_path(value: object, argument: str = "path") -> str | PathLike[str]:
     """A path of a file."""
     if isinstance(value, str | PathLike):
         return value
     raise InvalidInputError(
-        f"path is {shown(value)}, of type {type(value).__name__}; it must be a text or a pathlib.Path"
+        f"{argument} is {shown(value)}, of type {type(value).__name__}; it must be a text or a "
+        "pathlib.Path"
     )
