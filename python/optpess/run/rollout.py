@@ -123,6 +123,7 @@ def rollout(
     try:
         driver.play(count, reports)
         reports.end()
+        return driver.result(reports.record, reports.first)
     except BaseException as error:
         driver.stop()
         _add_facts(error, driver, reports)
@@ -130,7 +131,6 @@ def rollout(
     finally:
         learner._inner.drive(None)
         reports.close()
-    return driver.result(reports.record, reports.first)
 
 
 def _check_turn(learner: Learner) -> None:
@@ -310,8 +310,13 @@ class _Driver:
         try:
             return inner.begin_episode(state)
         except InvalidInputError as error:
+            if error.kind != "Impossible":
+                raise
             number = state + self._facts.first_state_number
-            raise _reworded(error, f"env.reset returned the state {number}") from None
+            raise InvalidInputError(
+                f"env.reset returned the state {number}; the learner was told that an episode starts "
+                "there with probability 0: make it with another initial"
+            ) from None
 
     def _steps(self, action: int | None) -> int:
         """Plays the steps of one episode; returns how many there were."""

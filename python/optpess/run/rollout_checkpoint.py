@@ -131,5 +131,7 @@ class RolloutCheckpoint:
 
 
 def _hash_of(learner: Learner) -> str:
-    """Of all that a learner is: its arguments and what it has seen."""
-    return hashlib.sha256(learner._inner.to_bytes()).hexdigest()
+    """Of all that a learner is: its arguments and what it has seen. Looking at it changes nothing."""
+    twin = learner._inner.copy()
+    twin.signals()  # refreshes what follows from the counts, as a look at the learner may have done
+    return hashlib.sha256(twin.to_bytes()).hexdigest()
