@@ -375,7 +375,8 @@ class _Driver:
         which = f" [{place.partition(',')[0]}]" if "," in place else ""
         made = _reworded(error, f"env.step returned the {what}{which} {value} at step {length - 1}")
         if what == "reward" and self._range != self.learner.units.reward_range:
-            made.args = (str(made).replace("the learner's reward_range", "reward_range"),)
+            words = str(made).replace("the learner's reward_range", "the reward_range of the rollout")
+            made.args = (words,)
         return made
 
     def _truncated(self, length: int) -> InvalidInputError:
@@ -394,7 +395,8 @@ class _Driver:
 
 def _reworded(error: InvalidInputError, found: str) -> InvalidInputError:
     """A refusal of the core that names an environment's method in place of an array."""
-    made = InvalidInputError(f"{found}; {str(error).partition('; ')[2]}")
+    rule = "it must be finite" if error.kind == "NotFinite" else str(error).partition("; ")[2]
+    made = InvalidInputError(f"{found}; {rule}")
     made.kind = error.kind
     return made
 

@@ -317,11 +317,11 @@ def changed(place, value):
 ANSWERS = {
     "reward above": (changed(1, 50.0), "env.step returned the reward 50 at step 1", "[0, 1]"),
     "reward below": (changed(1, -0.5), "env.step returned the reward -0.5 at step 1", "[0, 1]"),
-    "reward NaN": (changed(1, math.nan), "the reward NaN", "finite"),
-    "reward infinite": (changed(1, -math.inf), "the reward", "finite"),
+    "reward NaN": (changed(1, math.nan), "the reward NaN at step 1; it must be finite"),
+    "reward infinite": (changed(1, -math.inf), "the reward", "it must be finite"),
     "cost above": (changed(4, {"cost": 1.5}), "the cost 1.5 at step 1", "[0, 1]", "cost_range"),
     "cost below": (changed(4, {"cost": -3}), "the cost -3 at step 1", "[0, 1]", "cost_range"),
-    "cost NaN": (changed(4, {"cost": math.nan}), "the cost NaN", "finite"),
+    "cost NaN": (changed(4, {"cost": math.nan}), "the cost NaN at step 1; it must be finite"),
     "no cost": (changed(4, {"steps": 3}), "no cost", "info holds 'steps'"),
     "state outside": (changed(0, 3), "the state 3", "3 states, 0 to 2"),
     "state below": (changed(0, -1), "the state -1"),
@@ -364,10 +364,8 @@ def test_a_bad_first_answer_is_refused_in_the_words_of_the_environment(answer, p
 
 def test_a_reward_outside_of_the_range_of_the_rollout_names_that_range():
     learner = learner_for(Track())
-    error = refused(
-        learner, Track(), "it must lie in [-10, 0], from reward_range", reward_range=(-10, 0)
-    )
-    assert "learner's" not in str(error)
+    pieces = ("it must lie in [-10, 0]", "the reward_range of the rollout")
+    refused(learner, Track(), *pieces, reward_range=(-10, 0))
     assert goes_on(learner)
 
 
@@ -617,6 +615,31 @@ def test_a_result_is_a_table_of_episodes(tmp_path):
     assert summary["cost limits"] == [1.5]
     assert "mean return" in result.to_markdown()
     assert "90 episodes" in repr(result)
+
+
+@pytest.mark.parametrize("costs", [1, 2])
+@pytest.mark.parametrize("episodes", [1, 30, 3000])
+def test_a_figure_has_the_costs_the_limit_the_returns_and_what_was_played(costs, episodes):
+    pytest.importorskip("matplotlib")
+    env = Track(costs=costs)
+    result = played(learner_for(env), env, episodes)
+    figure = result.plot()
+    axes = figure.get_axes()
+    assert [axis.get_title().split(",")[0] for axis in axes] == [
+        "cost of an episode",
+        "return of an episode",
+        "share of the episodes that played",
+    ]
+    limit = 1.5 if costs == 1 else 1.0
+    assert axes[0].get_lines()[0].get_ydata()[0] == limit
+    assert axes[0].get_ylim()[0] <= 0 < limit < axes[0].get_ylim()[1]
+    mean = next(line for line in axes[1].get_lines() if line.get_label() == "mean return")
+    window = min(episodes, max(20, episodes // 50))
+    assert mean.get_xdata()[-1] == episodes - 1
+    np.testing.assert_allclose(mean.get_ydata()[-1], result.returns[-window:].mean())
+    np.testing.assert_allclose(mean.get_ydata()[0], result.returns[:window].mean())
+    names = [text.get_text() for text in axes[2].get_legend().get_texts()]
+    assert sorted(names) == sorted(set(result.sources))
 
 
 def test_costs_of_two_limits_are_two_columns():
