@@ -213,8 +213,7 @@ def main() -> None:
 Made by `make bench-rollout`: medians of processor time over {chosen.rounds} rounds of {EPISODES}
 episodes, in turns, in one process.
 
-- *alone*: the environment, with the same seeds and actions. Making a generator of NumPy is most of a seed's
-  cost.
+- *alone*: the environment, with the same seeds and actions. A seed costs what making a generator takes.
 - *fed by hand*: the learner's compiled calls, with the same answers.
 - *driver*: the rollout without these two, where their two loops count once. The bar: {BAR // 1000} us.
 - *two verbs*, for comparison: the learner through `next_policy`, `action` at each step, and `observe`.
