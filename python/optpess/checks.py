@@ -129,8 +129,8 @@ def truth_value(argument: str, value: object) -> bool:
     raise InvalidInputError(f"{argument} is {described(value)}; it must be True or False")
 
 
-def check_path(value: object) -> str | PathLike[str]:
+def check_path(value: object, argument: str = "path") -> str | PathLike[str]:
     """A path of a file."""
     if isinstance(value, str | PathLike):
         return value
-    raise InvalidInputError(f"path is {described(value)}; it must be a text or a pathlib.Path")
+    raise InvalidInputError(f"{argument} is {described(value)}; it must be a text or a pathlib.Path")
