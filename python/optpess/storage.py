@@ -24,7 +24,7 @@ import numpy.typing as npt
 from optpess.arrays import StoredArrays
 from optpess.exceptions import InvalidInputError
 
-__all__ = ["Fields", "load_arrays", "replacing", "save_arrays"]
+__all__ = ["Fields", "load_arrays", "naming", "replacing", "save_arrays"]
 
 # What zipfile and NumPy raise for malformed bytes. An OSError is about the file system and is not
 # converted, with the one exception below.
@@ -42,6 +42,16 @@ _UNREADABLE = (
     TypeError,
     ValueError,
 )
+
+# What reads the files of each format, for the refusal of a file of another one.
+_READERS = {
+    "optpess.CMDP": "op.CMDP.load",
+    "optpess.Comparison": "op.Comparison.load",
+    "optpess.Learner": "op.load_learner",
+    "optpess.RolloutCheckpoint": "op.rollout, as its checkpoint",
+    "optpess.Run": "op.load_run",
+    "optpess-staged-rollout-1": "op.StagedRollout.load",
+}
 
 
 @dataclass(frozen=True)
@@ -86,18 +96,39 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(path)
     part = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
-        with part.open("xb") as file:
+        with naming(path):
+            file = part.open("xb")
+        with file:
             yield file
-        part.replace(target)
+        with naming(path):
+            part.replace(target)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
 
 
+@contextmanager
+def naming(path: str | PathLike[str]) -> Iterator[None]:
+    """Says in the caller's words that a file or its folder is not there, or is a folder."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        folder = Path(path).parent
+        missing = f"file {path}" if folder.is_dir() else f"folder {folder} for {path}"
+        raise _numbered(FileNotFoundError(f"there is no {missing}"), error) from None
+    except IsADirectoryError as error:
+        raise _numbered(IsADirectoryError(f"{path} is a folder, not a file"), error) from None
+
+
+def _numbered(made: OSError, given: OSError) -> OSError:
+    made.errno = given.errno
+    return made
+
+
 def load_arrays(path: str | PathLike[str], fields: Fields) -> StoredArrays:
     """Reads exactly the arrays that ``fields`` describes."""
     try:
-        with zipfile.ZipFile(path) as archive:
+        with naming(path), zipfile.ZipFile(path) as archive:
             arrays = {
                 name.removesuffix(".npy"): _read(path, archive, name) for name in archive.namelist()
             }
@@ -111,8 +142,10 @@ def load_arrays(path: str | PathLike[str], fields: Fields) -> StoredArrays:
         raise InvalidInputError(f"{path} is not a readable .npz file: {error}") from error
     found_format = str(arrays.get("format", "missing"))
     if found_format not in (fields.format, *fields.earlier):
+        reader = _READERS.get(found_format.partition("/")[0])
+        advice = f"; {reader} reads it" if reader and not _same_kind(found_format, fields) else ""
         raise InvalidInputError(
-            f"{path} has the format {found_format!r}; only {fields.format!r} can be read"
+            f"{path} has the format {found_format!r}; only {fields.format!r} can be read here{advice}"
         )
     for name in {"format", *fields.required} - arrays.keys():
         raise InvalidInputError(f"{path} has no array {name!r}; found are {sorted(arrays)}")
@@ -124,6 +157,10 @@ def load_arrays(path: str | PathLike[str], fields: Fields) -> StoredArrays:
                 f"{path}: array {name!r} holds {array.dtype}; allowed is kind {allowed}"
             )
     return arrays
+
+
+def _same_kind(found_format: str, fields: Fields) -> bool:
+    return found_format.partition("/")[0] == fields.format.partition("/")[0]
 
 
 def _read(path: str | PathLike[str], archive: zipfile.ZipFile, name: str) -> npt.NDArray[Any]:

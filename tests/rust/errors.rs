@@ -10,6 +10,8 @@ use optpess_core::error::{ArrayIndex, Error};
 use optpess_core::evaluate::Evaluator;
 use optpess_core::evaluate::{OccupancyMeasure, mix_policies};
 use optpess_core::knowledge::{Knowledge, Support};
+use optpess_core::learn::peers::AlwaysBaseline;
+use optpess_core::learn::{AnyLearner, LiveLearner, SafeBaseline};
 use optpess_core::model::{
     ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, TransitionKernel,
     UnitSignal,
@@ -34,6 +36,18 @@ fn name(error: &Error) -> &'static str {
 }
 
 /// A policy that plays an action that does not exist.
+/// A learner that is within an episode which began in this state; episodes begin in state 0.
+fn in_state(state: usize) -> Result<LiveLearner, Error> {
+    let policy = MarkovPolicy::uniform(shape())?;
+    let margin = SafetyMargin::new(1.0, 0.5)?;
+    let initial = InitialDistribution::new(2, vec![1.0, 0.0])?;
+    let learner = AlwaysBaseline::new(initial, SafeBaseline::new(policy, margin)?, 10)?;
+    let mut live = LiveLearner::new(AnyLearner::from(learner));
+    live.next_policy()?;
+    live.begin(state)?;
+    Ok(live)
+}
+
 fn missing_action() -> Error {
     let shape = Shape::new(2, 1, 2).unwrap();
     let actions = StandIns::new(shape, vec![false, true]).unwrap();
@@ -149,6 +163,27 @@ fn refusals() -> Vec<(Error, &'static str, &'static str)> {
             },
             "UnsupportedType",
             "costs holds elements of type complex128; allowed are bool, integers and floats",
+        ),
+        (
+            // Made at the border only, like the one before.
+            Error::WrongType {
+                what: "the state of a step",
+                found: "float".to_owned(),
+                allowed: "a whole number",
+            },
+            "WrongType",
+            "the state of a step is of type float; it must be a whole number",
+        ),
+        (
+            in_state(0).unwrap().step(1e300, &[0.0], 0).unwrap_err(),
+            "ObservationOutOfRange",
+            "rewards[0] is 1e300; it must lie in [0, 1], the learner's reward_range",
+        ),
+        (
+            in_state(1).unwrap_err(),
+            "Impossible",
+            "states[0] is 1, but an episode starts there with probability 0 (initial); observe the episode that was \
+             played with the deployed policy",
         ),
         (
             Signal::new("rewards", shape(), vec![0.0, 0.0, f64::NAN, 0.0]).unwrap_err(),

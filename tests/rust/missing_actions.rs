@@ -222,6 +222,7 @@ fn simulation(episodes: u64, engine: EngineChoice) -> Simulation {
         episodes,
         trace: true,
         audit: false,
+        learners: false,
         engine,
     }
 }
@@ -517,20 +518,20 @@ fn what_was_declared_of_missing_actions_is_not_read() {
     let model = &masked.problem.model;
     let (shape, knowledge) = (model.shape(), truth(model));
     let mut wrong = knowledge.clone();
-    let spoilt = |signal: &Signal| {
+    // Whoever reads these rows plays the actions.
+    let spoilt = |signal: &Signal, wrong: f64| {
         let mut data = signal.data().to_vec();
         for (pair, value) in data.iter_mut().enumerate() {
             if !masked.actions.exists(pair / 3, pair % 3) {
-                *value = 1.0 - *value;
+                *value = wrong;
             }
         }
         Signal::stationary("a table", shape, data).unwrap()
     };
-    wrong.rewards = knowledge.rewards.as_ref().map(spoilt);
-    wrong.costs = knowledge
-        .costs
-        .as_ref()
-        .map(|costs| vec![spoilt(&costs[0])]);
+    let rewards = knowledge.rewards.as_ref();
+    wrong.rewards = rewards.map(|table| spoilt(table, 1.0));
+    let costs = knowledge.costs.as_ref();
+    wrong.costs = costs.map(|tables| vec![spoilt(&tables[0], 0.0)]);
     let possible = (0..shape.pairs() * 3).map(|entry| {
         let pair = entry / 3;
         masked.actions.exists(pair / 3, pair % 3) || entry % 3 == 0

@@ -7,10 +7,15 @@ could not be driven by. :func:`from_gymnasium` reads the tables of an environmen
 
 from __future__ import annotations
 
-from optpess.environments.checker import EnvironmentFinding, EnvironmentReport, check
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from optpess.environments.protocol import sizes
-from optpess.environments.sampler import as_gymnasium
-from optpess.environments.tables import from_gymnasium
+
+if TYPE_CHECKING:
+    from optpess.environments.checker import EnvironmentFinding, EnvironmentReport, check
+    from optpess.environments.sampler import as_gymnasium
+    from optpess.environments.tables import from_gymnasium
 
 __all__ = [
     "EnvironmentFinding",
@@ -21,5 +26,25 @@ __all__ = [
     "sizes",
 ]
 
-# As users import them; pickles do not depend on the layout.
-EnvironmentFinding.__module__ = EnvironmentReport.__module__ = __name__
+# Loaded when asked for: together they would take a fifth of the import of the package.
+_PLACES = {
+    "EnvironmentFinding": "checker",
+    "EnvironmentReport": "checker",
+    "as_gymnasium": "sampler",
+    "check": "checker",
+    "from_gymnasium": "tables",
+}
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """A name of a module that has not been loaded yet."""
+        if name not in _PLACES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+        globals()[name] = found
+        return found
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -18,7 +18,6 @@ from optpess.arrays import FloatArray, IntArray
 from optpess.exceptions import InvalidInputError
 from optpess.model import CMDP, Transitions
 from optpess.model.noise import Deterministic, Gaussian, Noise, Uniform
-from optpess.model.units import Units
 
 __all__ = ["ModelEnvironment"]
 
@@ -42,7 +41,7 @@ class ModelEnvironment(gymnasium.Env[int, int]):
         self._kernel = _rows_of(model.transitions)
         self._same_at_every_step = model.transitions.horizon is None
         self._first = _Rows(np.array([0, num_states]), np.arange(num_states), model.initial)
-        units = units_of(model)
+        units = model.units
         stored = (model.stored_rewards(), *model.stored_costs())
         ranges = (units.reward_range, *units.cost_ranges)
         # For each signal: its means, whether they depend on the step, low and width of its range.
@@ -51,8 +50,11 @@ class ModelEnvironment(gymnasium.Env[int, int]):
             for means, (low, high) in zip(stored, ranges, strict=True)
         ]
         self._observe = _observation_of(model.noise)
-        self._exist: npt.NDArray[Any] | None = getattr(model, "actions", None)
+        self._exist: npt.NDArray[Any] | None = model.actions
         self._state, self._time = 0, horizon
+
+    def __repr__(self) -> str:
+        return f"<ModelEnvironment of {self.model!r}>"
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -91,13 +93,6 @@ class ModelEnvironment(gymnasium.Env[int, int]):
         if self._exist is not None:
             info["action_mask"] = self._exist[self._state].astype(np.int8)
         return info
-
-
-def units_of(model: CMDP) -> Units:
-    """The units of a model: those of its rewards and costs."""
-    unit = Units.of((0.0, 1.0), (0.0, 1.0), model.num_constraints)
-    found: Units = getattr(model, "units", unit)
-    return found
 
 
 def _observation_of(noise: Noise) -> Callable[[float, np.random.Generator], float]:

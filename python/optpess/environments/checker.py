@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from optpess.checks import whole_number
+from optpess.display import counted
 from optpess.environments.protocol import (
     EnvironmentFacts,
     Reader,
@@ -26,6 +27,9 @@ __all__ = ["EnvironmentFinding", "EnvironmentReport", "check"]
 
 # How long an episode without a horizon may be.
 _LONGEST = 1000
+
+# The most findings in the text of a report.
+_MOST_SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +69,18 @@ class EnvironmentReport:
         return not self.errors
 
     def __str__(self) -> str:
-        played = f"{_counted(self.episodes, 'episode')}, {_counted(self.steps, 'step')}"
+        played = f"{counted(self.episodes, 'episode')}, {counted(self.steps, 'step')}"
         if not self.findings:
             return f"{self.environment}: nothing found in {played}"
-        found = "\n".join(f"  {each}" for each in self.findings)
-        return f"{self.environment}: {_counted(len(self.errors), 'error')} in {played}\n{found}"
+        found = "\n".join(f"  {each}" for each in self.findings[:_MOST_SHOWN])
+        left = len(self.findings) - _MOST_SHOWN
+        rest = f"\n  and {left} more, in findings" if left > 0 else ""
+        return f"{self.environment}: {counted(len(self.errors), 'error')} in {played}\n{found}{rest}"
 
-
-def _counted(number: int, name: str) -> str:
-    return f"{number} {name}{'s' * (number != 1)}"
+    def __repr__(self) -> str:
+        found = f"{counted(len(self.findings), 'finding')}, {counted(len(self.errors), 'error')}"
+        played = f"episodes={self.episodes}, steps={self.steps}"
+        return f"EnvironmentReport({self.environment!r}, {found}, {played})"
 
 
 def check(
@@ -183,9 +190,9 @@ class _Visit:
         played = self._all_episodes(facts, episodes, seed)
         self._check_lengths(facts, played)
         if facts.accepts_seed:
-            counted = self._episodes, self._steps
+            before = self._episodes, self._steps
             again = self._all_episodes(facts, episodes, seed)
-            self._episodes, self._steps = counted
+            self._episodes, self._steps = before
             self._check_repetition(played, again)
 
     def _all_episodes(self, facts: EnvironmentFacts, episodes: int, seed: int) -> list[_Episode]:
@@ -292,7 +299,7 @@ class _Visit:
         if len(costs) != len(self._costs):
             self._stop(
                 "numbers",
-                f"env.step returned {_counted(len(costs), 'cost')} at step {step}; there are "
+                f"env.step returned {counted(len(costs), 'cost')} at step {step}; there are "
                 f"{len(self._costs)} at other steps",
             )
         for name, number in (("reward", value), *(("cost", each) for each in costs)):
@@ -407,3 +414,7 @@ class _Visit:
     def _stop(self, kind: str, message: str) -> NoReturn:
         self._blame(kind, message)
         raise _StopVisit
+
+
+# As users import them; pickles do not depend on the layout.
+EnvironmentFinding.__module__ = EnvironmentReport.__module__ = "optpess.environments"

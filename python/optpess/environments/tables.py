@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from optpess.arrays import ArrayLike, FloatArray
+from optpess.arrays import ArrayLike, BoolArray, FloatArray
 from optpess.environments.protocol import EnvironmentFacts, describe, sizes, unwrapped
 from optpess.exceptions import InvalidInputError
 from optpess.model import CMDP, Transitions
@@ -43,7 +43,7 @@ def from_gymnasium(
     *,
     cost: CostFunction | Sequence[CostFunction],
     horizon: int,
-    cost_limit: ArrayLike,
+    cost_limit: ArrayLike | None = None,
     reward_range: Range | None = None,
     cost_range: CostRange = (0.0, 1.0),
     initial: ArrayLike | None = None,
@@ -64,7 +64,8 @@ def from_gymnasium(
         cost: f(state, action, next_state, reward, terminated), the cost of one step, with the numbers
             the environment uses; or one such function for each constraint.
         horizon: H, the number of steps of an episode.
-        cost_limit: a number, or one for each constraint.
+        cost_limit: a number, or one for each constraint; None for the limit that the environment states
+            as ``env.unwrapped.cost_limit``.
         reward_range: the least and the largest reward of a step; None for those of the tables and 0.
         cost_range: the same of the costs, or one for each constraint; it must contain 0.
         initial: ``[S]``, the distribution of the first state; None for
@@ -98,6 +99,11 @@ def from_gymnasium(
             "env.unwrapped.fickle_passenger is True, which its tables do not say; drive it with "
             "op.rollout instead"
         )
+    limit = facts.cost_limit if cost_limit is None else cost_limit
+    if limit is None:
+        raise InvalidInputError(
+            "cost_limit is None, and env states no limit as env.unwrapped.cost_limit; give one"
+        )
     costs_of = list(cost) if isinstance(cost, Sequence) else [cost]
     _check_functions(costs_of)
     start = _first_states(core, initial, facts)
@@ -113,11 +119,13 @@ def from_gymnasium(
         _rows(read, facts),
         means.rewards,
         means.costs if len(costs_of) > 1 else means.costs[0],
-        cost_limit,
+        limit,
         np.append(start, 0.0),
         horizon=shape.horizon,
         noise=noise,
-        **_further(units, read, facts),
+        reward_range=units.reward_range,
+        cost_range=units.cost_ranges,
+        actions=_existing(read, facts),
     )
 
 
@@ -136,15 +144,12 @@ def _cost_name(m: int, costs_of: list[Any]) -> str:
     return "cost" if len(costs_of) == 1 else f"cost[{m}]"
 
 
-def _further(units: Units, read: _Tables, facts: EnvironmentFacts) -> dict[str, Any]:
-    """Further arguments of the model: ranges other than (0, 1), and a mask if actions are missing."""
-    further: dict[str, Any] = {}
-    if not units.is_unit:
-        further |= {"reward_range": units.reward_range, "cost_range": units.cost_ranges}
+def _existing(read: _Tables, facts: EnvironmentFacts) -> BoolArray:
+    """Which actions exist, ``[S + 1, A]``: those that the tables name; all of them at the end."""
     exist = np.ones((facts.num_states + 1, facts.num_actions), dtype=bool)
     for state in {state for state, _ in read}:
         exist[state] = [(state, action) in read for action in range(facts.num_actions)]
-    return further if exist.all() else further | {"actions": exist}
+    return exist
 
 
 def _first_states(core: object, initial: ArrayLike | None, facts: EnvironmentFacts) -> FloatArray:

@@ -13,6 +13,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import ArrayLike, BoolArray, FloatArray, IntArray
 from optpess.checks import check_type, real_number, whole_number
+from optpess.display import short
 from optpess.exceptions import InvalidInputError
 from optpess.learn.given import Given, shape_in
 from optpess.learn.progress import Progress
@@ -97,7 +98,7 @@ class Member:
     """``[H, S, A]``."""
 
     def __repr__(self) -> str:
-        return f"Member({self.source}, weight={self.weight:.4g}, cost_bounds={_short(self.cost_bounds)})"
+        return f"Member({self.source}, weight={self.weight:.4g}, cost_bounds={short(self.cost_bounds)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +134,7 @@ class Mixture:
     def __repr__(self) -> str:
         parts = ", ".join(f"{member.source} {member.weight:.4g}" for member in self.members)
         chosen = self.chosen_member.source
-        return f"Mixture({parts}; chosen: {chosen}, cost_bounds={_short(self.cost_bounds)})"
+        return f"Mixture({parts}; chosen: {chosen}, cost_bounds={short(self.cost_bounds)})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,8 +185,18 @@ class Deployment:
         """The members of the mixture; none for learners that deploy one policy."""
         return () if self.mixture is None else self.mixture.members
 
+    @property
+    def weights(self) -> FloatArray:
+        """The weights of the members, in their order."""
+        return np.empty(0) if self.mixture is None else self.mixture.weights
+
+    @property
+    def chosen(self) -> int | None:
+        """The position of the member that the coin chose; None for learners that deploy one policy."""
+        return None if self.mixture is None else self.mixture.chosen
+
     def __repr__(self) -> str:
-        bounds = "" if self.certificate is None else f", certified_cost={_short(self.certificate.costs)}"
+        bounds = "" if self.certificate is None else f", certified_cost={short(self.certificate.costs)}"
         mixture = "" if self.mixture is None else f", {len(self.members)} members"
         return f"Deployment(episode={self.episode}, source={self.source!r}{bounds}{mixture})"
 
@@ -193,7 +204,8 @@ class Deployment:
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimates:
     """Counts and averages of everything observed. Pairs that were not visited have zeros throughout,
-    also in their row of transitions.
+    also in their row of transitions. Actions that do not exist have no visits and the averages of the
+    action they stand in for.
     """
 
     visits: IntArray
@@ -536,11 +548,6 @@ def check_baseline(baseline: object, shape: object, *, several: bool = False) ->
             f"baseline has shape {np.shape(baseline.policy)}; the learner's is {tuple(shape)}"
         )
     return baseline
-
-
-def _short(values: FloatArray) -> str:
-    """A few numbers in a repr."""
-    return np.array2string(values, precision=4, separator=", ", threshold=8)
 
 
 def _mixture_of(answer: MixtureDict, units: Units, horizon: int, limits: FloatArray) -> Mixture:

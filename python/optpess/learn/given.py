@@ -9,7 +9,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, BoolArray, FloatArray
-from optpess.checks import truth_value, whole_number
+from optpess.checks import shown, truth_value, whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.model import Shape
 from optpess.model.missing_actions import check_mask
@@ -26,7 +26,11 @@ _ROUNDING = 8 * np.finfo(float).eps
 def shape_in(shape: object) -> Shape:
     """(H, S, A) as three whole numbers."""
     if not isinstance(shape, tuple | list | np.ndarray) or len(shape) != 3:
-        raise InvalidInputError(f"shape is {shape!r}; it must be three whole numbers (H, S, A)")
+        inside = isinstance(getattr(shape, "shape", None), Shape)
+        advice = ", as in model.shape" if inside else ""
+        raise InvalidInputError(
+            f"shape is {shown(shape)}; it must be three whole numbers (H, S, A){advice}"
+        )
     names = ("horizon", "num_states", "num_actions")
     each = zip(names, shape, strict=True)
     return Shape(*(whole_number(f"shape: {name}", size, least=0) for name, size in each))

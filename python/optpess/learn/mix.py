@@ -10,6 +10,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
 from optpess.checks import check_type, real_number, truth_value, whole_number
+from optpess.display import short
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, check_baseline, states_its_arguments, with_last_step
 from optpess.learn.given import Given
@@ -259,6 +260,12 @@ class PolicyBounds:
     def is_safe(self) -> bool:
         """Whether the policy is certified to be within every limit by itself, without a coin."""
         return bool((self.upper <= self.limits).all())
+
+    def __repr__(self) -> str:
+        safe = "safe" if self.is_safe else "not certified to be safe"
+        numbers = f"lower={short(self.best_case)}, limits={short(self.limits)}"
+        played = f"{int(self.own_episodes.max())} episodes of its own"
+        return f"PolicyBounds({safe}: upper={short(self.upper)}, {numbers}, {played})"
 
 
 def certify(policy: PolicyLike, learner: OptPessMix) -> PolicyBounds:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import zlib
 from os import PathLike
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from optpess.checks import check_path, unknown_name
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP, _HighsPlanner
-from optpess.model.units import Units
 
 __all__ = ["REQUIRED", "arrays_of", "learner_of", "load_learner", "save_learner"]
 
@@ -32,7 +30,7 @@ REQUIRED = {
 def arrays_of(learner: Learner) -> StoredArrays:
     """All that a learner is, as arrays for a file without pickle. The learner does not change."""
     kept = {name: value for name, value in vars(learner).items() if name not in ("_inner", "_highs")}
-    kind, facts = type(learner).__name__, json.dumps(kept, default=_units_out)
+    kind, facts = type(learner).__name__, json.dumps(kept)
     state = learner._inner.to_bytes()
     return {
         "learner_class": np.array(kind),
@@ -57,7 +55,7 @@ def learner_of(arrays: StoredArrays) -> Learner:
         raise unknown_name("the class of a stored learner", kind, sorted(classes))
     made = object.__new__(classes[kind])
     try:
-        made.__dict__.update(json.loads(facts, object_hook=_units_in))
+        made.__dict__.update(json.loads(facts))
         made._inner = _core.Learner.from_bytes(state)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"not a stored learner: {error}") from error
@@ -101,17 +99,3 @@ def _subclasses(kind: type[Learner]) -> list[type[Learner]]:
     """All classes below this one."""
     direct = kind.__subclasses__()
     return direct + [each for child in direct for each in _subclasses(child)]
-
-
-def _units_out(value: object) -> dict[str, Any]:
-    """Units as JSON."""
-    if isinstance(value, Units):
-        return {"Units": [value.reward_range, value.cost_ranges]}
-    raise InvalidInputError(f"a learner that holds a {type(value).__name__} cannot be stored")
-
-
-def _units_in(stored: dict[str, Any]) -> Any:
-    if stored.keys() != {"Units"}:
-        return stored
-    (low, high), costs = stored["Units"]
-    return Units((low, high), tuple((least, most) for least, most in costs))

@@ -11,6 +11,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import FloatArray, PolicyLike
 from optpess.checks import check_type, real_number, shown
+from optpess.display import short_repr
 from optpess.exceptions import InvalidInputError
 
 __all__ = [
@@ -207,6 +208,10 @@ class SafetyMargin:
             several = np.ndim(getattr(self, name)) > 0
             object.__setattr__(self, name, numbers if several else numbers[0])
 
+    def __repr__(self) -> str:
+        limit, cost = short_repr(self.cost_limit), short_repr(self.safe_cost)
+        return f"SafetyMargin(cost_limit={limit}, safe_cost={cost})"
+
     @property
     def _limits(self) -> tuple[float, ...]:
         return _numbers("cost_limit", self.cost_limit)
@@ -290,6 +295,17 @@ class SafeBaseline:
     def safe_cost(self) -> float | None:
         """The safe cost; the first one of several constraints. None if it is to be estimated."""
         return None if self.safe_costs is None else float(self.safe_costs[0])
+
+    def __repr__(self) -> str:
+        policy = f"policy {list(np.shape(self.policy))}"
+        if self.margin is None:
+            limit = short_repr(self._cost_limit)
+            return f"SafeBaseline.estimated({policy}, cost_limit={limit}, radius={self._radius!r})"
+        if isinstance(self.margin, SafetyMargin):
+            return f"SafeBaseline({policy}, margin={self.margin!r})"
+        costs = short_repr(tuple(self.safe_costs.tolist())) if self.safe_costs is not None else "None"
+        limits = short_repr(tuple(self.cost_limits.tolist()))
+        return f"SafeBaseline({policy}, cost_limits={limits}, safe_costs={costs})"
 
     @property
     def _margins(self) -> Sequence[SafetyMargin]:

@@ -118,10 +118,10 @@ class CMDP(_core.Model):
         spec = _checked_noise(noise)._spec()
         try:
             made = cls._core_model(given, spec)
-        except InvalidInputError:
+        except InvalidInputError as error:
             if given.unfolded is not None:
                 cls._core_model(given.unfolded, spec)
-            raise
+            raise _with_hint(error, given) from None
         made._noise, made._units, made._actions = noise, given.units, given.actions
         made._limits = made.unit_cost_limits if given.limits is None else given.limits
         return made
@@ -305,6 +305,25 @@ def _checked_noise(noise: object) -> Noise:
         f"noise is {noise!r}; allowed are op.Bernoulli(), op.Deterministic(), op.Gaussian(sigma) and "
         f"op.Uniform(half_width){meant}"
     )
+
+
+def _with_hint(error: InvalidInputError, given: Inputs) -> InvalidInputError:
+    """A refusal by the core, with what the caller probably meant."""
+    message, hint = str(error), ""
+    signal = message.partition("[")[0]
+    if given.units.is_unit and signal in ("rewards", "costs") and message.endswith("must lie in [0, 1]"):
+        hint = f"; for other units say {signal.removesuffix('s')}_range=(low, high)"
+    elif message.startswith("rewards has shape") and _has_fewer_axes(given.transitions, given.rewards):
+        hint = "; transitions has fewer axes: the order is transitions, rewards, costs"
+    if not hint:
+        return error
+    made = InvalidInputError(message + hint)
+    made.kind = error.kind
+    return made
+
+
+def _has_fewer_axes(transitions: TransitionsLike, rewards: ArrayLike) -> bool:
+    return isinstance(transitions, np.ndarray) and transitions.ndim < np.ndim(rewards)
 
 
 def _check_path(path: object) -> None:

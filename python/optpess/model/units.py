@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
 from optpess.checks import number_text, real_number
+from optpess.display import short_repr
 from optpess.exceptions import InvalidInputError
 
 __all__ = ["CostRange", "Range", "Units"]
@@ -51,6 +52,9 @@ class Units:
         ranges = tuple(_checked(f"cost_ranges[{m}]", pair) for m, pair in each)
         object.__setattr__(self, "reward_range", _checked("reward_range", self.reward_range))
         object.__setattr__(self, "cost_ranges", ranges)
+
+    def __repr__(self) -> str:
+        return f"Units(reward_range={self.reward_range!r}, cost_ranges={short_repr(self.cost_ranges)})"
 
     @classmethod
     def of(cls, reward_range: Range, cost_range: CostRange, num_constraints: int) -> Self:

@@ -161,7 +161,7 @@ class Problem:
 
     def infeasible(self, limits: FloatArray) -> InfeasibleError:
         """The refusal of limits that no policy meets."""
-        least = self.costs_out(self.least_costs()).tolist()
+        least = (self.costs_out(self.least_costs()) + 0.0).tolist()  # HiGHS may find -0
         given = self.costs_out(limits).tolist()
         if len(least) == 1:
             limit, cost = number_text(given[0]), number_text(least[0])

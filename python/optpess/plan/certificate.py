@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
+from optpess.display import short, short_repr
 from optpess.exceptions import CertificateError, InvalidInputError
 
-__all__ = ["Certificate", "Reevaluation", "short"]
+__all__ = ["Certificate", "Reevaluation"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, init=False)
@@ -91,6 +91,10 @@ class Certificate:
     def __hash__(self) -> int:
         return hash(self._key())
 
+    def __repr__(self) -> str:
+        numbers = f"costs={short_repr(self.costs)}, limits={short_repr(self.limits)}"
+        return f"Certificate({numbers}, repair={self.repair!r})"
+
     def _key(self) -> tuple[tuple[float, ...], tuple[float, ...], float]:
         return tuple(self.costs.tolist()), tuple(self.limits.tolist()), self.repair
 
@@ -128,12 +132,6 @@ class Reevaluation:
     def __repr__(self) -> str:
         numbers = f"value={self.value:.6g}, bound={self.bound:.6g}, repair={self.repair:.3g}"
         return f"Reevaluation(costs={short(self.costs)}, limits={short(self.limits)}, {numbers})"
-
-
-def short(numbers: npt.NDArray[Any]) -> str:
-    """A list of numbers in a line: six digits, and at most six numbers."""
-    shown = [f"{number:.6g}" for number in numbers[:6]]
-    return f"[{', '.join(shown)}{', ...' if len(numbers) > 6 else ''}]"
 
 
 def _only(values: FloatArray, what: str) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 
 import numpy as np
 import numpy.typing as npt
@@ -13,16 +12,15 @@ import numpy.typing as npt
 from optpess import _core
 from optpess.arrays import BoolArray, FloatArray
 from optpess.checks import real_number
+from optpess.display import html_paragraph, html_table, short
 from optpess.exceptions import InfeasibleError
 from optpess.plan._problem import Problem
-from optpess.plan.certificate import Reevaluation, short
+from optpess.plan.certificate import Reevaluation
 
 __all__ = ["Endpoint", "ExtendedPlan", "Frontier", "Plan"]
 
 # A slack this small, relative to the largest cost of a step or the limit, is a rounding error.
 _ROUNDING = 1e-9
-# The most constraints of a plan that a notebook shows.
-_MOST_ROWS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,17 +78,8 @@ class Plan:
             (str(m), *(f"{number:.6g}" for number in each), "yes" if binds else "no", f"{price:.6g}")
             for m, (*each, price, binds) in enumerate(zip(*numbers, self.binding, strict=True))
         ]
-        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
-        shown = rows[:_MOST_ROWS]
-        cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in shown]
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
-        left = len(rows) - len(shown)
-        rest = f"<p>and {left} more constraints</p>" if left else ""
         title = f"Plan: value {self.value:.6g}, at most {certificate.gap:.2g} below the optimum, engine"
-        return (
-            f"<p>{escape(title)} {escape(self.engine)}</p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
-        )
+        return html_paragraph(f"{title} {self.engine}") + html_table(columns, rows, "constraints")
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,13 +13,16 @@ import numpy as np
 
 from optpess import storage
 from optpess.arrays import Columns, StoredArrays
-from optpess.checks import check_type, shown
+from optpess.checks import check_path, check_type, described, truth_value
+from optpess.display import counted, html_folded, html_paragraph, html_table, table
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.model import CMDP
 from optpess.run import files, tables
+from optpess.run.arguments import Request, check_arguments, episodes_of
+from optpess.run.progress import showing
 from optpess.run.record import Run
-from optpess.run.simulate import check_arguments, replicate_numbers, simulate_as
+from optpess.run.simulate import simulate_as
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,6 +45,10 @@ _COLUMNS = {
     "weak_exponent": "weak exponent",
     "strong_exponent": "strong exponent",
 }
+# Those of the text, and the most learners in it.
+_MAIN_COLUMNS = ("learner", "regret", "gain", "violating_episodes", "worst_violation", "baseline_share")
+_MOST_SHOWN = 7
+_LONGEST_NAME = 40
 _FIELDS = storage.Fields(
     "optpess.Comparison/1",
     required={"facts": "U"},
@@ -127,6 +134,7 @@ class Comparison:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes all runs and seconds to one ``.npz`` file, as :meth:`Run.save` does."""
+        check_path(path)
         facts = {"learners": list(self.runs), "seconds": [self.seconds[name] for name in self.runs]}
         arrays: StoredArrays = {"format": np.array(_FIELDS.format), "facts": np.array(json.dumps(facts))}
         first: StoredArrays = {}
@@ -141,6 +149,7 @@ class Comparison:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Reads a comparison written by :meth:`save`."""
+        check_path(path)
         arrays = storage.load_arrays(path, _FIELDS)
         try:
             facts = json.loads(str(arrays["facts"]))
@@ -167,8 +176,48 @@ class Comparison:
 
         return plot_runs(self.runs)
 
+    def _repr_html_(self) -> str:
+        """The table, and what the runs have in common, for notebooks."""
+        rows = [[_shown(row, name) for name in _COLUMNS] for row in self.table]
+        return (
+            html_paragraph(self._title())
+            + html_table(list(_COLUMNS.values()), rows, "learners")
+            + html_folded("parameters of all runs", self._common_facts())
+        )
+
+    def __str__(self) -> str:
+        """The main columns of the table."""
+        runs = dict(list(self.runs.items())[:_MOST_SHOWN])
+        rows = [
+            [_short_name(_shown(row, name)) for name in _MAIN_COLUMNS]
+            for row in Comparison(runs, self.seconds).table
+        ]
+        left = len(self.runs) - len(runs)
+        rest = f"\nand {left} more learners" if left else ""
+        return f"{self._title()}\n{table([_COLUMNS[name] for name in _MAIN_COLUMNS], rows)}{rest}"
+
     def __repr__(self) -> str:
-        return f"Comparison({', '.join(self.runs)})"
+        names = [_short_name(name) for name in self.runs]
+        if len(names) > _MOST_SHOWN:
+            names[3:] = [f"... {len(names)} in all"]
+        return f"Comparison({', '.join(names)})"
+
+    def _title(self) -> str:
+        numbers = {(len(run.replicates), int(run.episodes[-1])) for run in self.runs.values()}
+        if len(numbers) != 1:
+            return counted(len(self.runs), "learner")
+        replicates, episodes = numbers.pop()
+        each = f"{counted(replicates, 'replicate')} of {counted(episodes, 'episode')}"
+        return f"{counted(len(self.runs), 'learner')}, {each}"
+
+    def _common_facts(self) -> dict[str, str]:
+        """The parameters that all runs share, as texts."""
+        first, *others = (tables.facts(run.parameters) for run in self.runs.values())
+        return {
+            name: fact
+            for name, fact in first.items()
+            if all(other.get(name) == fact for other in others)
+        }
 
 
 def compare(
@@ -191,7 +240,7 @@ def compare(
         seed: the seed of the random numbers, the same for all.
         episodes: how many episodes each plays; None for all that it has left. It must be given if a
             learner has no ``num_episodes``.
-        progress: whether to show progress bars on a terminal, with the learner that is running.
+        progress: whether to show progress, with the learner that is running, as :func:`simulate` does.
 
     Example:
         >>> import optpess as op
@@ -204,30 +253,27 @@ def compare(
         >>> [row["learner"] for row in found.table]
         ['ours', 'free']
     """
+    request = Request.of(replicates, seed, threads=1)
+    shows = truth_value("progress", progress)
     if not isinstance(learners, Mapping):
         raise InvalidInputError(
-            f"learners is {shown(learners)}, of type {type(learners).__name__}; it must be a dictionary "
-            "of learners by their names; the order is compare(model, learners)"
+            f"learners is {described(learners)}; it must be a dictionary of learners by their names, "
+            'such as {"ours": learner}; the order is compare(model, learners)'
         )
     if not learners:
         raise InvalidInputError("learners is empty; there is nothing to compare")
+    counts = {}
     for name, learner in learners.items():
-        check_type("a name in learners", name, str)
-        check_arguments(model, learner, "compare", f"learners[{name!r}]")
-    numbers, runs, seconds = replicate_numbers(replicates), {}, {}
-    for place, (name, learner) in enumerate(learners.items(), start=1):
-        start = time.process_time()
-        runs[name] = simulate_as(
-            f"{place} of {len(learners)}: {name}",
-            model,
-            learner,
-            numbers=numbers,
-            seed=seed,
-            threads=1,
-            episodes=episodes,
-            progress=progress,
-        )
-        seconds[name] = time.process_time() - start
+        place = f"learners[{check_type('a name in learners', name, str)!r}]"
+        check_arguments(model, learner, "compare", place)
+        counts[name] = episodes_of(learner, episodes, place)
+    runs, seconds = {}, {}
+    with showing(shows) as bar:
+        for number, (name, learner) in enumerate(learners.items(), start=1):
+            start = time.process_time()
+            label = f"{number} of {len(learners)}: {name}"
+            runs[name] = simulate_as(model, learner, counts[name], request, bar, label)
+            seconds[name] = time.process_time() - start
     return Comparison(runs, seconds)
 
 
@@ -235,6 +281,10 @@ def _spread(run: Run, curve: str) -> tuple[float, float, float]:
     """Median, least and largest exponent over replicates."""
     slopes = run.growth_exponent(of=curve)
     return float(np.median(slopes)), float(slopes.min()), float(slopes.max())
+
+
+def _short_name(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
 
 
 def _repeats(name: str, array: Any, first: StoredArrays) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from optpess.arrays import FloatArray
 from optpess.exceptions import InvalidInputError
 from optpess.run.rollout_record import EpisodeList
+from optpess.storage import naming
 
 __all__ = ["EpisodeLog"]
 
@@ -52,7 +53,8 @@ class EpisodeLog:
     def open(self) -> None:
         """Opens the file and removes what is not kept of it."""
         size = self._place[1]
-        self._file = self._path.open("r+b" if self._path.exists() else "w+b")
+        with naming(self._path):
+            self._file = self._path.open("r+b" if self._path.exists() else "w+b")
         self._file.truncate(size)
         if size == 0:
             self._file.write(self._header.encode())
@@ -94,13 +96,13 @@ class EpisodeLog:
 
     def _kept(self, resumed: bool) -> tuple[int, int]:
         """How many episodes of the record the file has, and its size up to there."""
-        if not self._path.parent.is_dir():
-            raise InvalidInputError(f"log is {str(self._path)!r}; its folder does not exist")
+        with naming(self._path):
+            self._path.parent.stat()
         if not self._path.exists() or self._path.stat().st_size == 0:
             return 0, 0
         own = self._lines(0) if resumed else iter(())
         size, place, last = 0, 0, None
-        with self._path.open("rb") as file:
+        with naming(self._path), self._path.open("rb") as file:
             for number, raw in enumerate(file):
                 text = raw.decode("utf-8", errors="replace")
                 if number == 0:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-__all__ = ["ProgressBar"]
+__all__ = ["ProgressBar", "showing"]
 
 # A call that is over sooner shows nothing.
 _SILENT_SECONDS = 2.0
@@ -24,6 +26,8 @@ class _Display(Protocol):
 class ProgressBar:
     """Shows how much is done once a call has taken two seconds.
 
+    A display that fails, because the terminal or the notebook has gone, is given up; the call goes on.
+
     Args:
         total: how many units there are in all.
         unit: what they are called.
@@ -33,53 +37,80 @@ class ProgressBar:
 
     def __init__(
         self,
-        total: int,
+        total: int = 1,
         unit: str = "episodes",
         label: str = "",
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._total, self._unit, self._clock = max(total, 1), unit, clock
-        self._label = f"{label}  " if label else ""
-        self._start, self._shown = clock(), 0.0
+        self._unit, self._clock = unit, clock
         self._display = _display()
+        self._opened = self._clock()
+        self._last: float | None = None  # when something was shown last
+        self.begin(total, label)
+
+    def begin(self, total: int, label: str = "") -> None:
+        """Starts the next part of the call, which shows from its start if the call has taken long."""
+        self._total, self._label = max(total, 1), f"{label}  " if label else ""
+        self._start = self._clock()
 
     def __call__(self, done: int) -> None:
-        """Says that so many units are done."""
-        elapsed = self._clock() - self._start
-        if (
-            self._display is None
-            or elapsed < _SILENT_SECONDS
-            or elapsed - self._shown < _SECONDS_BETWEEN
-        ):
+        """Says that so many units of the part are done."""
+        now = self._clock()
+        if self._display is None or now - self._opened < _SILENT_SECONDS:
             return
-        self._shown = elapsed
-        share = min(done / self._total, 1.0)
-        left = f"{elapsed * (1.0 - share) / share:,.0f} s left" if share > 0 else ""
-        filled = "#" * int(_WIDTH * share)
-        rate = f"{done / elapsed:,.0f} {self._unit}/s"
-        self._display.show(f"{self._label}[{filled:<{_WIDTH}}] {share:6.1%}  {rate}  {left}")
+        if self._last is not None and now - self._last < _SECONDS_BETWEEN:
+            return
+        self._last = now
+        self._attempt(self._display.show, self._text(done, now - self._start))
 
     def close(self) -> None:
         """Clears what was shown."""
-        if self._display is not None and self._shown:
-            self._display.clear()
+        if self._display is not None and self._last is not None:
+            self._attempt(self._display.clear)
+
+    def _text(self, done: int, elapsed: float) -> str:
+        share = min(done / self._total, 1.0)
+        filled = "#" * int(_WIDTH * share)
+        parts = [f"{self._label}[{filled:<{_WIDTH}}] {share:6.1%}"]
+        if elapsed > 0:
+            parts.append(f"{done / elapsed:,.0f} {self._unit}/s")
+        if share > 0:
+            parts.append(f"{elapsed * (1.0 - share) / share:,.0f} s left")
+        return "  ".join(parts)
+
+    def _attempt(self, show: Callable[..., None], *text: str) -> None:
+        try:
+            show(*text)
+        except Exception:  # noqa: BLE001 - whatever a front end raises, the run matters more
+            self._display = None
+
+
+@contextmanager
+def showing(progress: bool) -> Iterator[ProgressBar | None]:
+    """A bar that is cleared at the end, also after an error; None if progress is not to be shown."""
+    bar = ProgressBar() if progress else None
+    try:
+        yield bar
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def _display() -> _Display | None:
     """Where progress can be shown; None if nowhere."""
     if _in_notebook():
         return _NotebookDisplay()
-    stream = sys.stderr
-    if stream is not None and stream.isatty():
-        return _TerminalDisplay(stream)
-    return None
+    stream: Any = sys.stderr  # None in a program without a console
+    try:
+        return _TerminalDisplay(stream) if stream.isatty() else None
+    except (AttributeError, OSError, ValueError):  # no stream, or a closed one
+        return None
 
 
 def _in_notebook() -> bool:
     """Whether this is the kernel of a notebook, which has no terminal."""
-    module = sys.modules.get("IPython")
-    shell = module.get_ipython() if module is not None else None
-    return shell is not None and hasattr(shell, "kernel")
+    get_shell = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    return get_shell is not None and hasattr(get_shell(), "kernel")
 
 
 class _TerminalDisplay:
@@ -89,6 +120,8 @@ class _TerminalDisplay:
         self._stream, self._longest = stream, 0
 
     def show(self, text: str) -> None:
+        # A line that is broken into two could not be written over.
+        text = text[: max(shutil.get_terminal_size().columns - 1, 1)]
         self._write("\r" + text.ljust(self._longest))
         self._longest = max(self._longest, len(text))
 
@@ -96,19 +129,8 @@ class _TerminalDisplay:
         self._write("\r" + " " * self._longest + "\r")
 
     def _write(self, text: str) -> None:
-        try:
-            self._stream.write(text)
-            self._stream.flush()
-        except (OSError, ValueError):
-            self._stream = _Nowhere()  # the terminal has gone; the run goes on
-
-
-class _Nowhere:
-    def write(self, _: str) -> None:
-        """Drops the text."""
-
-    def flush(self) -> None:
-        """Nothing to do."""
+        self._stream.write(text)
+        self._stream.flush()
 
 
 class _NotebookDisplay:

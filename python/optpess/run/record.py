@@ -11,7 +11,8 @@ import numpy as np
 
 from optpess import storage
 from optpess.arrays import BoolArray, Columns, FloatArray, IntArray
-from optpess.checks import check_type, unknown_name
+from optpess.checks import check_path, check_type, described, real_number, shown, unknown_name
+from optpess.display import counted, html_folded, html_paragraph, html_table
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.terms import Guarantee
@@ -28,6 +29,9 @@ __all__ = ["Finding", "Run", "Trace", "load_run"]
 _FIELDS = storage.Fields(files.FORMAT, files.REQUIRED, files.OPTIONAL, files.EARLIER)
 # The curves of which a slope can be asked for.
 _SLOPES = (*CURVES, "signed_violation", "gain")
+_ALIKE = "only runs that differ in nothing but their replicates can be joined"
+# The header of the table of totals.
+_TOTALS = ("total", "mean", "standard error", "least", "greatest")
 # What two records can differ in; the others describe the software, or are not kept in files.
 _NOT_COMPARED = ("traces", "versions", "_learners", "_origin")
 
@@ -52,6 +56,11 @@ class Trace:
     """Whether the baseline was played, ``[K]``."""
     multiplier: FloatArray
     """lambda when the policy was planned, ``[K]``."""
+
+    def __repr__(self) -> str:
+        episodes, horizon = self.states.shape
+        share = self.on_baseline.mean() if episodes else 0.0
+        return f"Trace({counted(episodes, 'episode')} of {horizon} steps, {share:.1%} on the baseline)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +191,14 @@ class Run:
             decades: how many factors of ten before the end to fit.
             of: ``"reward_regret"`` or the name of another curve that sums episodes.
         """
+        factors = real_number("decades", decades)
+        if not factors > 0.0:
+            raise InvalidInputError(f"decades is {decades!r}; it must be above 0")
         if of not in _SLOPES:
             raise unknown_name("of", of, _SLOPES)
         if getattr(self, of) is None:
             raise InvalidInputError(f"of is {of!r}, which this run does not have")
-        last = self.episodes >= self.episodes[-1] / 10**decades
+        last = self.episodes >= self.episodes[-1] / 10.0 ** min(factors, 300.0)
         logs = np.log(self.episodes[last])
         centred = logs - logs.mean()
         curves = getattr(self, of)[:, last]
@@ -235,9 +247,28 @@ class Run:
 
     def to_markdown(self) -> str:
         """The totals at the last episode, over replicates, and all parameters, in Markdown."""
-        totals = (
-            (label, *map(tables.cell, _spread(values))) for label, values in self._totals().items()
+        return "\n\n".join(
+            (
+                tables.markdown(_TOTALS, self._total_rows()),
+                tables.markdown(("parameter", "value"), self._facts().items()),
+            )
         )
+
+    def _repr_html_(self) -> str:
+        """Totals, the guarantee and the parameters, for notebooks."""
+        return (
+            html_paragraph(self._title())
+            + html_table(_TOTALS, self._total_rows())
+            + html_paragraph(self._guarantee_text())
+            + html_folded("parameters", self._facts())
+        )
+
+    def _total_rows(self) -> list[tuple[str, ...]]:
+        """The totals over replicates, as texts below :data:`_TOTALS`."""
+        return [(name, *map(tables.cell, _spread(values))) for name, values in self._totals().items()]
+
+    def _facts(self) -> dict[str, str]:
+        """All parameters, as texts."""
         parameters = self.parameters | {
             "replicates": _numbers_text(self.replicates),
             "optimal_value": self.optimal_value,
@@ -247,11 +278,7 @@ class Run:
             "void_because": self.void_because,
             "versions": self.versions,
         }
-        header = ("total", "mean", "standard error", "least", "greatest")
-        facts = ((name, tables.cell(value)) for name, value in parameters.items())
-        return "\n\n".join(
-            (tables.markdown(header, totals), tables.markdown(("parameter", "value"), facts))
-        )
+        return tables.facts(parameters)
 
     def _totals(self) -> dict[str, FloatArray | IntArray]:
         """What the run came to in each replicate, ``[R]``, by its name in a table."""
@@ -296,8 +323,11 @@ class Run:
             >>> op.Run.concat([first, second]).replicates
             array([0, 1, 2])
         """
-        if isinstance(runs, Run):
+        found_runs: object = runs
+        if isinstance(found_runs, Run):
             raise InvalidInputError("runs is a single Run; it must be a sequence of runs")
+        if isinstance(found_runs, str) or not isinstance(found_runs, Iterable):
+            raise InvalidInputError(f"runs is {described(runs)}; it must be a sequence of runs")
         given = [check_type(f"runs[{i}]", run, Run) for i, run in enumerate(runs)]
         if not given:
             raise InvalidInputError("runs is empty; there is nothing to join")
@@ -307,13 +337,14 @@ class Run:
         found, counts = np.unique(numbers, return_counts=True)
         if (counts > 1).any():
             raise InvalidInputError(
-                f"replicate {found[counts > 1][0]} is in several runs; each must be there once"
+                f"replicate {found[counts > 1][0]} is in several runs; each must be there once: run "
+                "others, such as simulate(..., replicates=range(10, 20))"
             )
         return cls(**_joined(given))
 
     def same_as(self, other: Run) -> bool:
         """Whether both records agree in every bit. Traces, learners and versions are left out."""
-        return not self._differences(other)
+        return not self._differences(check_type("other", other, Run))
 
     def _differences(self, other: Run) -> tuple[str, ...]:
         """The fields in which the records differ."""
@@ -326,6 +357,7 @@ class Run:
         The file also holds the model and the learner as it was before the first episode, so that
         :func:`optpess.reproduce` can run it again. Traces and :attr:`learners` are left out.
         """
+        check_path(path)
         storage.save_arrays(path, {"format": np.array(files.FORMAT)} | files.arrays_of(self))
 
     def plot(self) -> Figure:
@@ -336,12 +368,47 @@ class Run:
 
     def __repr__(self) -> str:
         algorithm = self.parameters.get("algorithm", "a learner")
+        gain = "" if self.gain is None else f"gain {tables.cell(float(self.gain[:, -1].mean()))}, "
         void = "" if self.void_because is None else f", void_because={self.void_because!r}"
         return (
             f"Run({algorithm}, {len(self.replicates)} replicate(s) of {self.episodes[-1]} episodes, "
-            f"{self._mixture_text()}"
-            f"{int(self.violating_episodes.sum())} violating, guarantee={self.guarantee}{void})"
+            f"{self._mixture_text()}{int(self.violating_episodes.sum())} violating, {gain}"
+            f"guarantee={self.guarantee}{void})"
         )
+
+    def __str__(self) -> str:
+        """What the run came to, in a few lines."""
+        played = int(self.episodes[-1]) * len(self.replicates)
+        lines = {"violations": self._violation_text(played)}
+        if self.gain is not None:
+            gain, each = self.gain[:, -1], self.gain[:, -1] / self.episodes[-1]
+            mean = tables.cell(float(gain.mean()), tables.standard_error(gain))
+            lines["gain over the baseline"] = f"{mean}, {tables.cell(float(each.mean()))} an episode"
+        regret = self.reward_regret[:, -1]
+        lines["regret of reward"] = tables.cell(float(regret.mean()), tables.standard_error(regret))
+        lines["on the baseline"] = f"{self.baseline_episodes.sum() / played:.1%} of the episodes"
+        width = max(map(len, lines))
+        shown = [f"  {name.ljust(width)}  {text}" for name, text in lines.items()]
+        return "\n".join((self._title(), *shown, f"  {self._guarantee_text()}"))
+
+    def _title(self) -> str:
+        algorithm = self.parameters.get("algorithm", "a learner")
+        replicates = counted(len(self.replicates), "replicate")
+        return f"{algorithm}: {replicates} of {counted(int(self.episodes[-1]), 'episode')}"
+
+    def _violation_text(self, played: int) -> str:
+        count = int(self.violating_episodes.sum())
+        if not count:
+            return f"none in {counted(played, 'episode')}"
+        worst = tables.cell(float(self.worst_violation.max()))
+        return f"{count:,} of {counted(played, 'episode')} above the limit, by at most {worst}"
+
+    def _guarantee_text(self) -> str:
+        if self.void_because is not None:
+            return f"no guarantee: {self.void_because}"
+        if self.guarantee is None:
+            return "no guarantee: none of the theorems covers the learner's arguments"
+        return f"guarantee: {self.guarantee}"
 
     def _mixture_text(self) -> str:
         """Over all replicates: the share of each source, and the mean of the last weights."""
@@ -354,7 +421,7 @@ class Run:
 
 def load_run(path: str | PathLike[str]) -> Run:
     """Reads a record written by :meth:`Run.save`."""
-    arrays = storage.load_arrays(path, _FIELDS)
+    arrays = storage.load_arrays(check_path(path), _FIELDS)
     try:
         return Run(**files.parts_of(arrays))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -367,15 +434,16 @@ def _check_joinable(first: Run, other: Run, number: int) -> None:
     for name in ours | theirs:
         if ours.get(name) != theirs.get(name):
             raise InvalidInputError(
-                f"runs[{number}] has {name} = {theirs.get(name)!r}; runs[0] has {ours.get(name)!r}"
+                f"runs[{number}] has {name} = {shown(theirs.get(name))}; runs[0] has "
+                f"{shown(ours.get(name))}; {_ALIKE}"
             )
     for name in ("episodes", "optimal_value", "cost_limits", "baseline_value", "units", "guarantee"):
         if _differ(getattr(first, name), getattr(other, name)):
-            raise InvalidInputError(f"runs[{number}] has another {name} than runs[0]")
+            raise InvalidInputError(f"runs[{number}] has another {name} than runs[0]; {_ALIKE}")
     if first._origin and other._origin and not first._origin.same_as(other._origin):
         raise InvalidInputError(
             f"runs[{number}] has another model than runs[0], or its learner had seen other episodes "
-            "before the run"
+            f"before the run; {_ALIKE}"
         )
 
 

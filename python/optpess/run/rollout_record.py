@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import numpy as np
 
 from optpess.arrays import Columns, FloatArray, IntArray, StoredArrays
+from optpess.display import counted, html_folded, html_paragraph, html_table
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.terms import Guarantee
 from optpess.model.units import Units
-from optpess.run.tables import cell, columns_of_axis, markdown, to_frame, write_csv
+from optpess.run.tables import columns_of_axis, facts, markdown, to_frame, write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -210,9 +211,17 @@ class Rollout:
 
     def to_markdown(self) -> str:
         """Totals and parameters as a table in Markdown."""
-        rows = [(name, cell(value)) for name, value in self.summary().items()]
-        rows += [(name, cell(value)) for name, value in self.parameters.items() if name != "actions"]
+        rows = [*facts(self.summary()).items(), *facts(self.parameters).items()]
         return markdown(("", "value"), rows)
+
+    def _repr_html_(self) -> str:
+        """Totals and parameters, for notebooks."""
+        algorithm = self.parameters.get("algorithm", "a learner")
+        return (
+            html_paragraph(f"{algorithm}: {counted(len(self), 'episode')}")
+            + html_table(("total", "value"), list(facts(self.summary()).items()))
+            + html_folded("parameters", facts(self.parameters))
+        )
 
     def plot(self) -> Figure:
         """Running averages of costs, against the limits, and of returns, as a matplotlib figure."""

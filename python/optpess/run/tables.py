@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from optpess import storage
 from optpess.arrays import Columns, FloatArray
-from optpess.checks import optional_module
+from optpess.checks import check_path, optional_module
 
-__all__ = ["cell", "columns_of_axis", "markdown", "standard_error", "to_frame", "write_csv"]
+__all__ = ["cell", "columns_of_axis", "facts", "markdown", "standard_error", "to_frame", "write_csv"]
 
 
 def to_frame(columns: Columns, what: str) -> Any:
@@ -26,6 +26,7 @@ def write_csv(path: str | PathLike[str], columns: Columns) -> None:
     """Writes the columns to a CSV file with a header, in UTF-8. Every float is written so that it is
     read back as it was; NaN is left empty. If writing fails, an old file stays as it was.
     """
+    check_path(path)
     import csv  # here, as it would slow the import of the package
 
     text = io.StringIO(newline="")
@@ -62,6 +63,15 @@ def cell(value: object, error: float | None = None) -> str:
         spread = "" if error is None or np.isnan(error) else f" ± {error:.2g}"
         return (f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}") + spread
     return "none" if value is None else str(value)
+
+
+def facts(parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters of learners and runs as texts; a mask of actions as how many are missing."""
+    shown = dict(parameters)
+    if (mask := shown.get("actions")) is not None:
+        exist = np.asarray(mask, dtype=np.bool_)
+        shown["actions"] = f"{int((~exist).sum())} of {exist.size} missing"
+    return {name: cell(value) for name, value in shown.items()}
 
 
 def standard_error(values: npt.NDArray[Any]) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import FloatArray
 from optpess.checks import unknown_name
+from optpess.display import short
 from optpess.learn.terms import SafeBaseline, SafetyMargin
 from optpess.model import CMDP
 from optpess.plan.frontier import solve_least_cost, solve_unconstrained
@@ -27,7 +28,7 @@ class Problem:
     Example:
         >>> import optpess as op
         >>> op.zoo.problem("ring")
-        Problem('ring', horizon=6, num_states=3, num_actions=2, cost_limits=[3.0], safe_costs=[0.6])
+        Problem('ring', horizon=6, num_states=3, num_actions=2, cost_limits=[3], safe_costs=[0.6])
     """
 
     name: str
@@ -48,9 +49,7 @@ class Problem:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.model.shape._asdict().items())
-        limits, costs = (
-            [float(f"{x:.6g}") for x in each] for each in (self.model.cost_limits, self.safe_costs)
-        )
+        limits, costs = short(self.model.cost_limits), short(self.safe_costs)
         return f"Problem({self.name!r}, {sizes}, cost_limits={limits}, safe_costs={costs})"
 
 

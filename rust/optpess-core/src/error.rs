@@ -111,6 +111,19 @@ impl fmt::Display for Interval {
     }
 }
 
+/// A number in a message. A number of hundreds of digits is shown with an exponent.
+struct Figure(f64);
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number) = *self;
+        if number.is_finite() && number.abs() >= 1e21 {
+            return write!(f, "{number:e}");
+        }
+        write!(f, "{number}")
+    }
+}
+
 /// A cause of refusal.
 #[derive(Debug, Clone, PartialEq, thiserror::Error, strum::VariantNames, strum::IntoStaticStr)]
 pub enum Error {
@@ -170,6 +183,16 @@ pub enum Error {
         /// The element types that can be converted.
         allowed: &'static str,
     },
+    /// A single value of another kind than is asked for.
+    #[error("{what} is of type {found}; it must be {allowed}")]
+    WrongType {
+        /// What was given.
+        what: &'static str,
+        /// Its type.
+        found: String,
+        /// What is allowed.
+        allowed: &'static str,
+    },
     /// NaN or an infinity.
     #[error("{place} is {found}; every entry must be finite")]
     NotFinite {
@@ -179,7 +202,7 @@ pub enum Error {
         found: f64,
     },
     /// A number outside its allowed range.
-    #[error("{place} is {found}; it must {allowed}")]
+    #[error("{place} is {}; it must {allowed}", Figure(*found))]
     OutOfRange {
         /// Where.
         place: ArrayIndex,
@@ -199,7 +222,7 @@ pub enum Error {
         required: &'static str,
     },
     /// An observed reward or cost outside of the range that was stated.
-    #[error("{place} is {found}; it must {allowed}, from the learner's {argument}")]
+    #[error("{place} is {}; it must {allowed}, {reason}", Figure(*found))]
     ObservationOutOfRange {
         /// Where.
         place: ArrayIndex,
@@ -207,8 +230,8 @@ pub enum Error {
         found: f64,
         /// The allowed range, with room for noise if there may be any.
         allowed: Interval,
-        /// The argument that states the range.
-        argument: &'static str,
+        /// Which argument states the range, and whether noise may leave it.
+        reason: &'static str,
     },
     /// A state or an action that cannot have been observed.
     #[error(

@@ -36,6 +36,7 @@ fn with_message(error: &Error, message: String) -> PyErr {
         | Error::NotFinite { .. }
         | Error::OutOfRange { .. }
         | Error::ObservationOutOfRange { .. }
+        | Error::WrongType { .. }
         | Error::Impossible { .. }
         | Error::NotADistribution { .. }
         | Error::KnowledgeContradicted { .. }

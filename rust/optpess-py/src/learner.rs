@@ -24,6 +24,7 @@ use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
 use optpess_core::trajectory::Trajectory;
 use pyo3::exceptions::PyValueError;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
@@ -643,32 +644,46 @@ fn indices(name: &'static str, object: &Bound<'_, PyAny>, count: usize) -> PyRes
 /// The state that a step leads to, counted from 0. Any state is taken after the last step.
 #[inline]
 fn state_in(step: usize, state: &Bound<'_, PyAny>, live: &LiveLearner) -> PyResult<usize> {
-    if let Ok(state) = state.extract::<usize>() {
-        return Ok(state);
+    let place = || ArrayIndex::new("states", &[step]);
+    index_in(state, "the state of a step", place, || {
+        live.learner().shape().num_states()
+    })
+}
+
+/// A state, a step or an action, counted from 0. What fits a word is returned as it is; the core compares it.
+#[inline]
+fn index_in(
+    object: &Bound<'_, PyAny>,
+    what: &'static str,
+    place: impl Fn() -> ArrayIndex,
+    count: impl Fn() -> usize,
+) -> PyResult<usize> {
+    if let Ok(index) = object.extract::<usize>() {
+        return Ok(index);
     }
-    let count = live.learner().shape().num_states();
-    Err(to_python(&match state.extract::<i64>() {
-        Ok(found) => Error::OutOfRange {
-            place: ArrayIndex::new("states", &[step]),
-            found: found as f64,
-            allowed: Interval::closed(0.0, (count - 1) as f64),
+    let integer = object.call_method0(intern!(object.py(), "__index__"));
+    Err(to_python(&match integer {
+        Ok(integer) => Error::OutOfRange {
+            place: place(),
+            found: integer.extract().unwrap_or(f64::INFINITY),
+            allowed: Interval::closed(0.0, count() as f64 - 1.0),
         },
-        Err(_) => Error::UnsupportedType {
-            array: "the state of a step",
-            found: type_name(state),
-            allowed: "whole numbers",
+        Err(_) => Error::WrongType {
+            what,
+            found: type_name(object),
+            allowed: "a whole number",
         },
     }))
 }
 
 /// A real number.
 #[inline]
-fn number_in(name: &'static str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
+fn number_in(what: &'static str, object: &Bound<'_, PyAny>) -> PyResult<f64> {
     object.extract().map_err(|_| {
-        to_python(&Error::UnsupportedType {
-            array: name,
+        to_python(&Error::WrongType {
+            what,
             found: type_name(object),
-            allowed: "real numbers",
+            allowed: "a number",
         })
     })
 }
@@ -711,20 +726,16 @@ pub fn draw_action(
     let [horizon, num_states, _] = *policy.shape() else {
         return Err(PyValueError::new_err("policy must have the axes [H, S, A]"));
     };
-    let index = |name, object: &Bound<'_, PyAny>, count: usize| match object.extract::<usize>() {
-        Ok(index) if index < count => Ok(index),
-        _ => Err(to_python(&match object.extract::<i64>() {
-            Ok(found) => Error::OutOfRange {
-                place: ArrayIndex::scalar(name),
+    let index = |name, object: &Bound<'_, PyAny>, count: usize| {
+        let place = || ArrayIndex::scalar(name);
+        match index_in(object, name, place, || count)? {
+            found if found < count => Ok(found),
+            found => Err(to_python(&Error::OutOfRange {
+                place: place(),
                 found: found as f64,
                 allowed: Interval::closed(0.0, count as f64 - 1.0),
-            },
-            Err(_) => Error::UnsupportedType {
-                array: name,
-                found: type_name(object),
-                allowed: "whole numbers",
-            },
-        })),
+            })),
+        }
     };
     let step = index("step", step, horizon.min(uniforms.len()))?;
     let state = index("state", state, num_states)?;

@@ -59,6 +59,11 @@ TABLE = {
         "axis 1 is empty",
     ),
     "TooLarge": (op.InvalidInputError, lambda: stationary(horizon=10**18), "[1000000000000000000,"),
+    "WrongType": (
+        op.InvalidInputError,
+        lambda: learner().next_policy().action(0, 0.5),
+        "state is of type float; it must be a whole number",
+    ),
     "UnsupportedType": (op.InvalidInputError, lambda: model(rewards="high"), "<U4"),
     "NotFinite": (
         op.InvalidInputError,
@@ -128,7 +133,7 @@ TABLE = {
     "ObservationOutOfRange": (
         op.InvalidInputError,
         lambda: play(learner(), 1, rewards=[0.0, 50.0, 0.0]),
-        "rewards[1] is 50; it must lie in [0, 1], from the learner's reward_range",
+        "rewards[1] is 50; it must lie in [0, 1], the learner's reward_range",
     ),
     "Impossible": (
         op.InvalidInputError,

@@ -1,20 +1,8 @@
 """What several tests of environments share."""
 
-import inspect
-
 import gymnasium as gym
 import numpy as np
 import optpess as op
-import pytest
-
-NEEDS_UNITS = pytest.mark.skipif(
-    "reward_range" not in inspect.signature(op.CMDP.stationary).parameters,
-    reason="models have no reward_range yet",
-)
-NEEDS_MASKS = pytest.mark.skipif(
-    "actions" not in inspect.signature(op.CMDP.stationary).parameters,
-    reason="models have no mask of actions yet",
-)
 
 
 def newest(name):

@@ -15,7 +15,7 @@ from optpess.environments import protocol
 from support import healthy
 from support.healthy import refused
 
-from .cases import NEEDS_MASKS, NEEDS_UNITS, chain, free
+from .cases import chain, free
 
 EPISODES = 5_000
 FALSE_ALARM = 1e-6  # for all comparisons of a test together
@@ -215,7 +215,6 @@ def test_what_is_no_model_is_refused():
 # Units and masks
 
 
-@NEEDS_UNITS
 def test_rewards_costs_and_limits_are_in_the_units_of_the_model():
     model = op.CMDP.stationary(
         [[[1.0]]], [[-30.0]], [[2.0]], 7.0, [1.0], horizon=4,
@@ -229,7 +228,6 @@ def test_rewards_costs_and_limits_are_in_the_units_of_the_model():
     check_env(env)
 
 
-@NEEDS_MASKS
 def test_the_mask_of_actions_is_in_info():
     mask = np.array([[True, False], [True, True]])
     half = np.full((2, 2, 2), 0.5)

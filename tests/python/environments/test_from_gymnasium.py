@@ -12,7 +12,7 @@ import optpess as op
 import pytest
 from support.healthy import refused
 
-from .cases import NEEDS_MASKS, NEEDS_UNITS, Tabular, chain, cliff, free, holes, newest
+from .cases import Tabular, chain, cliff, free, holes, newest
 
 FALSE_ALARM = 1e-6  # for all comparisons of a test together
 
@@ -131,7 +131,6 @@ def test_the_best_policy_of_the_lake_that_does_not_slip_reaches_the_goal_safely(
 # Units and masks
 
 
-@NEEDS_UNITS
 def test_the_rewards_of_the_cliff_are_in_their_own_units():
     env = gym.make(newest("CliffWalking"))
     model = imported(env, cliff, horizon=20, cost_limit=0.5)
@@ -142,21 +141,18 @@ def test_the_rewards_of_the_cliff_are_in_their_own_units():
     assert plan.costs[0] == pytest.approx(0.0, abs=1e-9)
 
 
-@NEEDS_UNITS
 def test_the_rewards_of_the_taxi_are_in_their_own_units():
     model = imported(gym.make(newest("Taxi")), lambda s, a, n, r, t: float(r == -10), horizon=20)
     assert model.units.reward_range == (-10.0, 20.0)
     assert 0.0 < op.solve(model).value < 20.0
 
 
-@NEEDS_UNITS
 def test_costs_may_have_their_own_range():
     model = imported(gym.make("FrozenLake-v1"), lambda *_: 3.0, cost_range=(0, 4), cost_limit=16.0)
     assert model.units.cost_ranges == ((0.0, 4.0),)
     assert op.solve(model).costs[0] <= 15.0 + 1e-9
 
 
-@NEEDS_MASKS
 def test_actions_that_a_table_leaves_out_do_not_exist():
     tables = {0: {0: [(1.0, 1, 0.0, False)]}, 1: {0: [(1.0, 0, 0.0, False)], 1: [(1.0, 1, 1.0, False)]}}
     model = imported(Tabular(tables, 2))
@@ -237,7 +233,6 @@ def test_an_argument_that_cannot_be_is_refused(arguments, pieces):
 
 
 @pytest.mark.parametrize("reward_range", [(0, 0.5), (-5, 0.5)])
-@NEEDS_UNITS
 def test_a_reward_outside_of_the_range_is_refused(reward_range):
     with refused(None, "reward", "0.5"):
         imported(chain(), reward_range=reward_range)
@@ -339,7 +334,6 @@ def test_the_imported_cliff_is_the_real_one():
     agrees_with_its_model(env, climbs, horizon=15, seed=32)
 
 
-@NEEDS_UNITS
 @pytest.mark.parametrize("is_slippery", [False, True])
 def test_the_imported_cliff_has_the_costs_of_the_real_one(is_slippery):
     # Its rewards are -1 or -100; with Bernoulli noise those of the model have the same means only.
@@ -352,3 +346,13 @@ def test_the_imported_cliff_has_the_costs_of_the_real_one(is_slippery):
     assert_same_frequencies(model, (states, nothing, costs), (seen, nothing, charged[:, 0]))
     value = op.solve(model, cost_limit=15.0).value
     assert rewards.sum(axis=1).mean() <= value  # no policy earns more than the best one
+
+
+def test_a_limit_that_the_environment_states_is_used_if_none_is_given():
+    told = Tabular({0: {0: [(1.0, 0, 0.5, False)]}}, cost_limit=2.5)
+    assert op.environments.from_gymnasium(told, cost=free, horizon=4).cost_limits.tolist() == [2.5]
+    given = op.environments.from_gymnasium(told, cost=free, horizon=4, cost_limit=1.5)
+    assert given.cost_limits.tolist() == [1.5]
+    silent = Tabular({0: {0: [(1.0, 0, 0.5, False)]}})
+    with pytest.raises(op.InvalidInputError, match="cost_limit is None, and env states no limit"):
+        op.environments.from_gymnasium(silent, cost=free, horizon=4)

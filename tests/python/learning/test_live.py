@@ -401,7 +401,7 @@ def untaken(deployment, step):
     return {"actions": actions}
 
 
-RANGES = "it must lie in [0, 1], from the learner's"
+RANGES = "it must lie in [0, 1], the learner's"
 # name: (what is changed in a sound episode of a deployment, the kind of refusal, pieces of the message)
 IMPOSSIBLE = {
     "the first action is never taken": (
@@ -530,3 +530,13 @@ def test_several_costs_are_refused_by_constraint_and_step():
         learner.observe(**episode | {"costs": costs})
     assert cases.stored(learner) == before
     learner.observe(**episode | {"costs": np.ones((2, 3))})
+
+
+def test_a_deployment_shows_the_members_of_its_mixture_and_one_policy_has_none():
+    deployment = cases.every_learner(cases.market(), 10, op.Theorem())["OptPessMix"]().next_policy()
+    assert deployment.members == deployment.mixture.members
+    assert deployment.weights.tolist() == [member.weight for member in deployment.members]
+    chosen = deployment.members[deployment.chosen]
+    np.testing.assert_array_equal(chosen.policy, deployment.policy)
+    alone = cases.optpess_lp(cases.market(), 10).next_policy()
+    assert (alone.members, alone.weights.size, alone.chosen) == ((), 0, None)

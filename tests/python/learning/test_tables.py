@@ -1,13 +1,11 @@
 """Results as columns, frames, CSV files and Markdown; comparisons in files."""
 
 import csv
-import io
 import json
 
 import numpy as np
 import optpess as op
 import pytest
-from optpess.run import simulate as simulating
 from optpess.run import tables
 
 from learning import cases
@@ -243,25 +241,3 @@ def test_a_file_that_is_no_comparison_is_refused(found, tmp_path, fault):
     np.savez(path, **arrays)
     with pytest.raises(op.InvalidInputError, match=r"all\.npz"):
         op.Comparison.load(path)
-
-
-# Progress
-
-
-class Terminal(io.StringIO):
-    def isatty(self):
-        return True
-
-
-def test_the_progress_of_a_comparison_says_which_learner_is_running(monkeypatch):
-    terminal, clock = Terminal(), iter(range(0, 10**9, 3))
-    monkeypatch.setattr("sys.stderr", terminal)
-    monkeypatch.setattr(simulating._ProgressBar.__init__, "__defaults__", ("", lambda: next(clock)))
-    monkeypatch.setattr(
-        "optpess._core.simulate_learner",
-        lambda *arguments, run=op._core.simulate_learner: (arguments[-1](5), run(*arguments))[1],
-    )
-    op.compare(PAIR, learners(), episodes=10)
-    for place, name in enumerate(learners(), start=1):
-        assert f"{place} of 3: {name} [" in terminal.getvalue()
-    assert terminal.getvalue().endswith("\r")

@@ -13,6 +13,7 @@ RANKS = {
     "_core": 0,
     "arrays": 0,
     "checks": 1,
+    "display": 1,
     "storage": 1,
     "model": 2,
     "plan": 3,

@@ -112,7 +112,10 @@ ARGUMENTS = {
         lambda: lp(baseline=0.5),
         ["baseline is 0.5, of type float", THE_BASELINE],
     ),
-    "a policy as the baseline": (lambda: lp(baseline=FIRST), ["baseline is a ndarray", THE_BASELINE]),
+    "a policy as the baseline": (
+        lambda: lp(baseline=FIRST),
+        ["baseline is an ndarray", THE_BASELINE],
+    ),
     "a margin as the baseline": (
         lambda: mix(baseline=MARGIN),
         ["baseline is a SafetyMargin", THE_BASELINE],
@@ -171,7 +174,7 @@ ARGUMENTS = {
     ),
     "a table as the first of knowledge": (
         lambda: mix(knowledge=op.Knowledge(np.zeros((4, 2)))),
-        ["stationary is a ndarray", "True or False"],
+        ["stationary is an ndarray", "True or False"],
     ),
     "a number as exploration": (
         lambda: mix(exploration=0.2),
@@ -180,6 +183,10 @@ ARGUMENTS = {
     "a share as a text": (
         lambda: mix(exploration=op.Exploration(share="0.2")),
         ["share is '0.2', of type str", NUMBER],
+    ),
+    "a model as the shape": (
+        lambda: lp(shape=op.zoo.pair()),
+        ["shape is a CMDP", "three whole numbers (H, S, A), as in model.shape"],
     ),
     "a shape of one number": (lambda: lp(shape=5), ["shape is 5", "three whole numbers (H, S, A)"]),
     "a shape of two numbers": (
@@ -230,7 +237,7 @@ ARGUMENTS = {
         ["cost_range is ('0', '1')", "two numbers (low, high)"],
     ),
     "a word as the start": (lambda: lp(initial="uniform"), ["initial holds elements of type", "str"]),
-    "a state that is not there as the start": (lambda: lp(initial=9), ["initial is 9", "it must lie in [0, "]),
+    "a first state that is not there": (lambda: lp(initial=9), ["initial is 9", "must lie in [0, "]),
     "a limit above all sums": (
         lambda: lp(baseline=op.SafeBaseline(FIRST, op.SafetyMargin(7.0, 1.0))),
         ["cost_limit is 7", "(0, 3]"],
@@ -247,7 +254,7 @@ ARGUMENTS = {
 FILES = {
     "a number as a path": (lambda: op.load_learner(5), ["path is 5, of type int", "pathlib.Path"]),
     "no path": (lambda: op.load_learner(None), ["path is None", "pathlib.Path"]),
-    "a learner as a path": (lambda: op.load_learner(lp()), ["path is a OptPessLP", "pathlib.Path"]),
+    "a learner as a path": (lambda: op.load_learner(lp()), ["path is an OptPessLP", "pathlib.Path"]),
     "a number as a path to write": (lambda: lp().save(5), ["path is 5, of type int", "pathlib.Path"]),
 }
 TABLE = {
@@ -343,15 +350,15 @@ def test_a_mistake_in_an_episode_is_refused_and_changes_nothing(mistake):
 
 # Where an action is asked for: (step, state, pieces).
 ASKED = {
-    "a step as a float": (0.0, 0, ["step", "float", "whole numbers"]),
+    "a step as a float": (0.0, 0, ["step", "float", "a whole number"]),
     "a step before the first": (-1, 0, ["step is -1", "[0, 2]"]),
     "a step after the last": (3, 0, ["step is 3", "[0, 2]"]),
-    "a state as a float": (0, 1.5, ["state", "float", "whole numbers"]),
+    "a state as a float": (0, 1.5, ["state", "float", "a whole number"]),
     "a negative state": (0, -1, ["state is -1", "[0, 3]"]),
     "a state that does not exist": (0, 4, ["state is 4", "[0, 3]"]),
-    "a state as a text": (0, "1", ["state", "str", "whole numbers"]),
-    "no state": (0, None, ["state", "NoneType", "whole numbers"]),
-    "an array of states": (0, np.array([1, 2]), ["state", "ndarray", "whole numbers"]),
+    "a state as a text": (0, "1", ["state", "str", "a whole number"]),
+    "no state": (0, None, ["state", "NoneType", "a whole number"]),
+    "an array of states": (0, np.array([1, 2]), ["state", "ndarray", "a whole number"]),
 }
 
 

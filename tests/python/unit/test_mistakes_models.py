@@ -74,9 +74,13 @@ MISTAKES = {
         lambda: model(transitions=[sparse.eye_array(3), sparse.eye_array(2)]),
         ["transitions has shape [2, 2]; it must have shape [3, 3]", "action 1"],
     ),
+    "rewards and transitions swapped": (
+        lambda: model(transitions=np.zeros((S, A)), rewards=P),
+        ["rewards has shape", "the order is transitions, rewards, costs"],
+    ),
     "rewards of 50": (
         lambda: model(rewards=50 * np.ones((S, A))),
-        ["rewards[0, 0] is 50; it must lie in [0, 1]"],
+        ["rewards[0, 0] is 50; it must lie in [0, 1]; for other units say reward_range=(low, high)"],
     ),
     "rewards outside of their range": (
         lambda: model(rewards=50 * np.ones((S, A)), reward_range=(0, 10)),
@@ -244,7 +248,7 @@ def test_an_equality_is_worded_as_one():
         shape=MODEL.shape, initial=START, margin=op.SafetyMargin(1.0, 0.5), num_episodes=3
     )
     with pytest.raises(op.InvalidInputError, match=r"it must be \d") as caught:
-        op.simulate(MODEL, learner, progress=False)
+        op._core.baseline_values(MODEL, learner._inner)  # simulate has words of its own
     assert "lie in" not in str(caught.value)
 
 

@@ -1,5 +1,6 @@
 """Files are not trusted: whatever they hold, the answer is a valid model or a refusal."""
 
+import errno
 import io
 import random
 import warnings
@@ -79,13 +80,31 @@ def test_a_model_and_a_run_written_by_an_earlier_version_are_read(tmp_path):
 
 
 def test_a_missing_file_is_the_file_systems_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"^there is no file .*nothing\.npz$") as caught:
         op.CMDP.load(tmp_path / "nothing.npz")
+    assert caught.value.errno == errno.ENOENT
 
 
 def test_a_folder_is_the_file_systems_error(tmp_path):
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(IsADirectoryError, match=r"is a folder, not a file$") as caught:
         op.CMDP.load(tmp_path)
+    assert caught.value.errno == errno.EISDIR
+
+
+def test_a_file_in_a_missing_folder_is_refused_by_the_name_that_was_given(tmp_path):
+    # The message named the temporary file.
+    target = tmp_path / "nowhere" / "model.npz"
+    with pytest.raises(FileNotFoundError, match=r"^there is no folder .*nowhere for .*model\.npz$"):
+        op.zoo.pair().save(target)
+    with pytest.raises(IsADirectoryError, match=r"is a folder, not a file$"):
+        op.zoo.pair().save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_another_kind_is_refused_with_what_reads_it(tmp_path):
+    op.zoo.pair().save(tmp_path / "model.npz")
+    with pytest.raises(op.InvalidInputError, match=r"'optpess\.CMDP/2'.*op\.CMDP\.load reads it$"):
+        op.load_run(tmp_path / "model.npz")
 
 
 def test_a_path_may_be_a_string(path):

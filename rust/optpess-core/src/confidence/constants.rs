@@ -15,6 +15,15 @@ pub fn log_factor(shape: Shape, num_episodes: u64, failure_probability: f64) -> 
     (16.0 * states * states * actions * horizon * num_episodes as f64 / failure_probability).ln()
 }
 
+/// How far noise can carry an observation from its mean: further away it contradicts what was stated of the noise.
+///
+/// Formula: t with exp(-t^2 / (2 v)) = exp(-49), which is 5e-22, so t = sqrt(98 v) for the variance proxy v. Citation: the
+/// tail bound of sub-Gaussian noise, which Assumption 2.1 of \[Liu21\] makes with v = 1/2. Deviation: the level is ours.
+#[must_use]
+pub fn noise_reach(variance_proxy: f64) -> f64 {
+    (98.0 * variance_proxy).sqrt()
+}
+
 /// beta_h(s,a), the confidence radius of a pair visited N times.
 ///
 /// Formula: beta = sqrt(Z / max(N, 1)). Citation: \[Liu21\], Section 3. Deviation: none.

@@ -156,7 +156,7 @@ impl LiveLearner {
 
     /// Plans the next episode; deploys an abandoned policy again.
     pub fn next_policy(&mut self) -> Result<Deployment> {
-        self.plan_by(|learner| learner.next_policy())
+        self.plan_by(Learner::next_policy)
     }
 
     /// [`LiveLearner::next_policy`] with a plan of the caller's.
@@ -427,4 +427,88 @@ fn check_actions(policy: &MarkovPolicy, seen: &Trajectory) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::confidence::SafetyMargin;
+    use crate::learn::SafeBaseline;
+    use crate::learn::peers::AlwaysBaseline;
+    use crate::model::InitialDistribution;
+    use crate::shape::Shape;
+
+    /// Two states and the end, two actions, three steps; a baseline that plays both actions, from state 0 on.
+    fn learner() -> LiveLearner {
+        let shape = Shape::new(3, 3, 2).unwrap();
+        let policy = MarkovPolicy::uniform(shape).unwrap();
+        let margin = SafetyMargin::new(2.0, 1.0).unwrap();
+        let baseline = SafeBaseline::new(policy, margin).unwrap();
+        let initial = InitialDistribution::new(3, vec![1.0, 0.0, 0.0]).unwrap();
+        let learner = AlwaysBaseline::new(initial, baseline, 10).unwrap();
+        LiveLearner::new(AnyLearner::from(learner)).with_stream(7, 0)
+    }
+
+    #[test]
+    fn an_abandoned_episode_is_deployed_again_with_the_same_actions() {
+        let mut live = learner();
+        assert!(live.abandon().is_err());
+        let first = live.next_policy().unwrap();
+        let uniforms = live.deployed().unwrap().1.to_vec();
+        let action = live.begin(0).unwrap();
+        assert!(live.step(0.5, &[0.5], 1).unwrap().is_some());
+        live.abandon().unwrap();
+        assert!(live.pending().is_none() && live.step(0.5, &[0.5], 1).is_err());
+        assert_eq!(live.next_policy().unwrap(), first);
+        assert_eq!(live.deployed().unwrap().1, uniforms);
+        assert_eq!(live.begin(0).unwrap(), action);
+    }
+
+    #[test]
+    fn an_early_end_fills_the_rest_with_the_last_state_and_nothing() {
+        let mut live = learner();
+        let range = ValueRange::new("reward_range", -4.0, 4.0).unwrap();
+        live.drive(Some(range));
+        live.next_policy().unwrap();
+        live.begin(0).unwrap();
+        live.end_early(2.0, &[1.0]).unwrap();
+        let summary = live.finish().unwrap();
+        assert_eq!(
+            (summary.total_reward, summary.total_costs),
+            (2.0, vec![1.0])
+        );
+        let estimates = live.learner().estimates();
+        let shape = live.learner().shape();
+        let visits = |step: usize, state: usize| -> u32 {
+            let rows = (0..2).map(|action| step * shape.pairs() + shape.pair(state, action));
+            rows.map(|row| estimates.visits()[row]).sum()
+        };
+        assert_eq!([visits(0, 0), visits(1, 2), visits(2, 2)], [1, 1, 1]);
+        let end = (0..2).map(|action| 2 * shape.pairs() + shape.pair(2, action));
+        let seen = end.filter(|&row| estimates.visits()[row] > 0);
+        for row in seen {
+            assert!((estimates.mean_reward(row) - 0.5).abs() < 1e-15); // 0 of [-4, 4]
+            assert!(estimates.mean_cost(row).abs() < 1e-15);
+        }
+    }
+
+    #[test]
+    fn a_refused_step_changes_nothing_and_an_episode_is_counted_once() {
+        let mut live = learner();
+        live.next_policy().unwrap();
+        assert!(live.finish().is_err() && live.begin(1).is_err()); // no episode starts in state 1
+        live.begin(0).unwrap();
+        for (reward, cost, state) in [(1.5, 0.0, 1), (0.5, -0.5, 1), (0.5, 0.5, 3)] {
+            assert!(live.step(reward, &[cost], state).is_err());
+            assert_eq!(live.steps_taken(), 0);
+        }
+        for _ in 0..2 {
+            assert!(live.step(0.5, &[0.25], 1).unwrap().is_some());
+        }
+        assert!(live.step(0.5, &[0.25], 9).unwrap().is_none()); // no value uses the state after the last step
+        assert!(live.step(0.5, &[0.25], 1).is_err());
+        live.finish().unwrap();
+        assert!(live.finish().is_err());
+        assert_eq!(live.learner().episodes_observed(), 1);
+    }
 }

@@ -3,6 +3,23 @@
 //! A learner has two methods that alternate: [`Learner::next_policy`] plans from all observations so
 //! far, [`Learner::observe`] counts one episode.
 
+/// The methods of [`Learner`] that Algorithms 1 and 2 leave to their [`BiasedModel`], the field `model`.
+macro_rules! methods_of_a_biased_model {
+    () => {
+        fn experience(&self) -> &$crate::learn::Experience {
+            self.model.experience()
+        }
+
+        fn protocol_mut(&mut self) -> &mut $crate::learn::Protocol {
+            &mut self.model.experience.protocol
+        }
+
+        fn signals(&mut self) -> $crate::learn::BiasedSignals<'_> {
+            self.model.signals()
+        }
+    };
+}
+
 mod any;
 mod baseline;
 mod biased_model;

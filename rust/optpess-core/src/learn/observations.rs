@@ -2,12 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::confidence::constants::noise_reach;
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::trajectory::Trajectory;
-
-/// An observation further outside of its range than this many noise scales contradicts what was stated: noise with
-/// variance proxy v exceeds t with probability at most exp(-t^2 / (2 v)), here exp(-49), 5e-22.
-const NOISE_SCALES: f64 = 9.899_494_936_611_665; // sqrt(2 * 49)
 
 /// The least and the largest reward, or cost, of a step in the caller's units.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -96,7 +93,11 @@ impl ObservationRanges {
     #[inline]
     pub(super) fn reward_in(&self, step: usize, reward: f64) -> Result<f64> {
         self.value_in(reward, self.reward, || {
-            (ArrayIndex::new("rewards", &[step]), "reward_range")
+            let reasons = [
+                "the learner's reward_range",
+                "the learner's reward_range and what noise can add to it",
+            ];
+            (ArrayIndex::new("rewards", &[step]), reasons)
         })
     }
 
@@ -108,7 +109,11 @@ impl ObservationRanges {
                 1 => ArrayIndex::new("costs", &[step]),
                 _ => ArrayIndex::new("costs", &[constraint, step]),
             };
-            (place, "cost_range")
+            let reasons = [
+                "the learner's cost_range",
+                "the learner's cost_range and what noise can add to it",
+            ];
+            (place, reasons)
         })
     }
 
@@ -124,23 +129,23 @@ impl ObservationRanges {
         &self,
         value: f64,
         range: ValueRange,
-        describe: impl Fn() -> (ArrayIndex, &'static str),
+        describe: impl Fn() -> (ArrayIndex, [&'static str; 2]),
     ) -> Result<f64> {
         let noise = match self.variance_proxy {
             None => 0.0,
-            Some(proxy) => NOISE_SCALES * proxy.sqrt() * (range.high - range.low),
+            Some(proxy) => noise_reach(proxy) * (range.high - range.low),
         };
         let allowed = Interval::closed(range.low - noise, range.high + noise);
         if allowed.contains(value) {
             return Ok(range.to_unit(value));
         }
-        let (place, argument) = describe();
+        let (place, reasons) = describe();
         Err(if value.is_finite() {
             Error::ObservationOutOfRange {
                 place,
                 found: value,
                 allowed,
-                argument,
+                reason: reasons[usize::from(self.variance_proxy.is_some())],
             }
         } else {
             Error::NotFinite {

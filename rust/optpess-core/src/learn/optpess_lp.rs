@@ -18,8 +18,8 @@ use crate::confidence::{OptimisticReward, PessimisticCost};
 use crate::error::Result;
 use crate::learn::baseline::SafeCost;
 use crate::learn::biased_model::{BiasedModel, SearchTask, SignalListener};
-use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
-use crate::learn::{PessimisticSet, PolicySource, Protocol, SafeBaseline, StandIns};
+use crate::learn::{Deployment, Figures, Learner};
+use crate::learn::{PessimisticSet, PolicySource, SafeBaseline, StandIns};
 use crate::model::InitialDistribution;
 use crate::plan::{ChordSearch, PlainOracle};
 use crate::policy::MarkovPolicy;
@@ -178,13 +178,7 @@ impl Learner for OptPessLp {
         holds.then(|| Guarantee::zero_violation(probability, terms.rule()))
     }
 
-    fn experience(&self) -> &Experience {
-        self.model.experience()
-    }
-
-    fn protocol_mut(&mut self) -> &mut Protocol {
-        &mut self.model.experience.protocol
-    }
+    methods_of_a_biased_model!();
 
     fn margin(&self) -> Option<SafetyMargin> {
         self.safe_cost.margin()
@@ -192,10 +186,6 @@ impl Learner for OptPessLp {
 
     fn cost_limit(&self) -> f64 {
         self.baseline.cost_limit()
-    }
-
-    fn signals(&mut self) -> BiasedSignals<'_> {
-        self.model.signals()
     }
 
     fn inductions(&self) -> u64 {

@@ -15,8 +15,8 @@ use crate::confidence::{OptimisticCost, OptimisticReward};
 use crate::error::Result;
 use crate::estimate::Estimates;
 use crate::learn::biased_model::{BiasedModel, SignalListener};
-use crate::learn::{BiasedSignals, Deployment, Experience, Figures, Learner};
-use crate::learn::{PolicySource, Protocol, StandIns};
+use crate::learn::{Deployment, Figures, Learner};
+use crate::learn::{PolicySource, StandIns};
 use crate::model::InitialDistribution;
 use crate::number::Number;
 use crate::plan::{GreedyPlan, Lagrangian};
@@ -172,13 +172,7 @@ impl Learner for OptPessPrimalDual {
         })
     }
 
-    fn experience(&self) -> &Experience {
-        self.model.experience()
-    }
-
-    fn protocol_mut(&mut self) -> &mut Protocol {
-        &mut self.model.experience.protocol
-    }
+    methods_of_a_biased_model!();
 
     fn margin(&self) -> Option<SafetyMargin> {
         Some(self.margin)
@@ -186,10 +180,6 @@ impl Learner for OptPessPrimalDual {
 
     fn cost_limit(&self) -> f64 {
         self.margin.cost_limit()
-    }
-
-    fn signals(&mut self) -> BiasedSignals<'_> {
-        self.model.signals()
     }
 
     fn multiplier(&self) -> f64 {
