@@ -280,7 +280,7 @@ def test_an_early_end_is_refused_if_a_reward_of_0_is_outside_of_the_range():
     refused(
         learner,
         Ends(2),
-        "the rest earns and costs nothing, but reward_range is (0.125, 1.0): it must contain 0",
+        "after the end rewards and costs are 0, but reward_range is (0.125, 1.0): it must contain 0",
         reward_range=(0.125, 1),
     )
     assert goes_on(learner)
