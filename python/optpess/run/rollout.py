@@ -371,7 +371,8 @@ class _Driver:
             if not low <= 0.0 <= high:
                 raise InvalidInputError(
                     f"env terminated an episode after {length} of {self.learner.shape.horizon} steps; "
-                    f"the rest earns and costs nothing, but {name} is {(low, high)}: it must contain 0"
+                    f"after the end rewards and costs are 0, but {name} is {(low, high)}: it must "
+                    "contain 0"
                 )
 
     def _refused(self, error: InvalidInputError, length: int) -> InvalidInputError:
