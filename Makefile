@@ -20,7 +20,7 @@ BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-instructions bench-plots fingerprint billion experiments comparison mixing staged-rollout trials clean tools peers module
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-instructions bench-plots bench-rollout fingerprint billion experiments comparison mixing staged-rollout gymnasium trials clean tools peers module
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -91,6 +91,9 @@ bench-plots: build peers ## cost an episode against S, A, H, successors and thre
 	$(BIN)/python benches/python/scaling.py $(BENCH_ARGS)
 	$(BIN)/python benches/python/plots.py
 
+bench-rollout: build $(READY) ## what a rollout adds to an environment and a learner (2 min)
+	$(BIN)/python benches/python/rollout.py $(BENCH_ARGS)
+
 fingerprint: ## a hash of every bit of some 60 cases, to compare two commits (1 min / 10 s)
 	@scripts/fingerprint
 
@@ -108,6 +111,9 @@ mixing: build $(READY) $(VENV)/.figures-installed ## the tables and pictures of 
 
 staged-rollout: build $(READY) ## the tables of docs/staged-rollout.md: simulated deployments (3 min)
 	$(BIN)/python experiments/staged_rollout.py
+
+gymnasium: build $(READY) ## the tables and the picture of docs/gymnasium.md: real environments (5 min)
+	$(BIN)/python experiments/gymnasium_grids.py
 
 trials: $(BUILDER) ## the eight trials of a new user: wheel, empty environment, empty folder (5 min / 3 min)
 	rm -rf target/trials

@@ -21,7 +21,8 @@ The names below are the public interface; everything else may change. They fall 
   follows is a ``Guarantee``: ``ZeroViolation``, ``BoundedViolation`` or
   ``SafeMixture``.
 - deployment of any policy: ``StagedRollout``, with a ``RolloutCertificate``.
-- environments of one's own and Gymnasium's, read, imported, made and checked: ``environments``.
+- environments of one's own and Gymnasium's, read, imported, made and checked: ``environments``;
+  ``rollout`` drives a learner in one, and returns a ``Rollout`` of every ``Episode``.
 - runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, ``reproduce``, and what they return:
   ``Run`` with ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``, ``Reproduction``.
 - exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.

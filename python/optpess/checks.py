@@ -15,6 +15,7 @@ from optpess.exceptions import InvalidInputError
 __all__ = [
     "check_path",
     "check_type",
+    "described",
     "number_text",
     "optional_module",
     "real_number",
@@ -32,7 +33,9 @@ def check_type(argument: str, value: object, kind: type[_Kind], hint: str = "") 
     if isinstance(value, kind):
         return value
     advice = f"; {hint}" if hint else ""
-    raise InvalidInputError(f"{argument} is {_found(value)}; it must be of type {kind.__name__}{advice}")
+    raise InvalidInputError(
+        f"{argument} is {described(value)}; it must be of type {kind.__name__}{advice}"
+    )
 
 
 def whole_number(
@@ -41,9 +44,9 @@ def whole_number(
     """A whole number within [least, most]; floats, texts and truth values are refused. With None for
     ``least`` the core checks the range. ``what`` says what the numbers up to ``most`` are.
     """
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InvalidInputError(f"{argument} is {_found(value)}; it must be a whole number")
-    number = index(value)
+    number = None if isinstance(value, bool) else _index(value)
+    if number is None:
+        raise InvalidInputError(f"{argument} is {described(value)}; it must be a whole number")
     if least is None or (number >= least and (most is None or number <= most)):
         return number
     if most is None:
@@ -64,19 +67,30 @@ def real_number(argument: str, value: object) -> float:
             return float(value)
         except (TypeError, ValueError, OverflowError):
             pass
-    raise InvalidInputError(f"{argument} is {_found(value)}; it must be a number")
+    raise InvalidInputError(f"{argument} is {described(value)}; it must be a number")
+
+
+def _index(value: object) -> int | None:
+    """A whole number as an int; None for everything else, arrays of several numbers too."""
+    try:
+        return index(value) if isinstance(value, SupportsIndex) else None
+    except TypeError:
+        return None
+
+
+def described(value: object) -> str:
+    """A value and its type, as a message shows them."""
+    text, kind = shown(value), type(value).__name__
+    return text if text.endswith(f" {kind}") else f"{text}, of type {kind}"
 
 
 def shown(value: object) -> str:
     """A value as a message shows it: short, or only its kind."""
     text = repr(value)
-    return text if len(text) <= 40 and "\n" not in text else f"a {type(value).__name__}"
-
-
-def _found(value: object) -> str:
-    """A value and its type; the type alone if the value is long."""
-    text, kind = shown(value), type(value).__name__
-    return f"of type {kind}" if text == f"a {kind}" else f"{text}, of type {kind}"
+    if len(text) <= 40 and "\n" not in text and " at 0x" not in text.lower():
+        return text
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' or name == 'ndarray' else 'a'} {name}"
 
 
 def number_text(value: float) -> str:
@@ -112,11 +126,11 @@ def truth_value(argument: str, value: object) -> bool:
     """True or False, also NumPy's; everything else is refused, because a text such as "no" is true."""
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise InvalidInputError(f"{argument} is {_found(value)}; it must be True or False")
+    raise InvalidInputError(f"{argument} is {described(value)}; it must be True or False")
 
 
-def check_path(value: object) -> str | PathLike[str]:
+def check_path(value: object, argument: str = "path") -> str | PathLike[str]:
     """A path of a file."""
     if isinstance(value, str | PathLike):
         return value
-    raise InvalidInputError(f"path is {_found(value)}; it must be a text or a pathlib.Path")
+    raise InvalidInputError(f"{argument} is {described(value)}; it must be a text or a pathlib.Path")

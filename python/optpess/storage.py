@@ -43,7 +43,6 @@ _UNREADABLE = (
     ValueError,
 )
 
-
 # What reads the files of each format, for the refusal of a file of another one.
 _READERS = {
     "optpess.CMDP": "op.CMDP.load",
@@ -51,6 +50,7 @@ _READERS = {
     "optpess.Learner": "op.load_learner",
     "optpess.RolloutCheckpoint": "op.rollout, as its checkpoint",
     "optpess.Run": "op.load_run",
+    "optpess-staged-rollout-1": "op.StagedRollout.load",
 }
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from optpess import _core, storage
 from optpess.arrays import ArrayLike, FloatArray
+from optpess.checks import check_path
 from optpess.display import short
 from optpess.exceptions import InvalidInputError
 from optpess.learn.terms import SafeMixture
@@ -192,6 +193,7 @@ class StagedRollout:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes everything to a file, the coin included. If that fails, an old file stays as it was."""
+        check_path(path)
         stored = self._inner.to_bytes()
         arrays = {
             "format": np.array(_FORMAT),
@@ -204,7 +206,7 @@ class StagedRollout:
     def load(cls, path: str | PathLike[str]) -> Self:
         """Reads what :meth:`save` wrote. The rollout continues with the same coin."""
         fields = storage.Fields(_FORMAT, required={"state": "u", "checksum": "u"})
-        arrays = storage.load_arrays(path, fields)
+        arrays = storage.load_arrays(check_path(path), fields)
         stored, checksum = arrays["state"].tobytes(), arrays["checksum"]
         if checksum.shape != () or int(checksum) != zlib.crc32(stored):
             raise InvalidInputError(f"{path}: the checksum does not match the stored rollout")

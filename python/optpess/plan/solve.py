@@ -106,7 +106,10 @@ def _checked_engine(engine: object, allowed: tuple[Engine, ...]) -> Engine:
     for name in allowed:
         if engine == name:
             return name
-    raise unknown_name("engine", engine, allowed)
+    refusal = unknown_name("engine", engine, allowed)
+    if isinstance(engine, int | float):
+        raise InvalidInputError(f"{refusal}; for another limit, give cost_limit={engine!r}")
+    raise refusal
 
 
 def solve_signals(

@@ -13,15 +13,16 @@ import numpy as np
 
 from optpess import storage
 from optpess.arrays import Columns, StoredArrays
-from optpess.checks import check_type, shown
+from optpess.checks import check_path, check_type, described, truth_value
 from optpess.display import counted, html_folded, html_paragraph, html_table, table
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.model import CMDP
 from optpess.run import files, tables
+from optpess.run.arguments import Request, check_arguments, episodes_of
 from optpess.run.progress import showing
 from optpess.run.record import Run
-from optpess.run.simulate import check_arguments, replicate_numbers, simulate_as
+from optpess.run.simulate import simulate_as
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -133,6 +134,7 @@ class Comparison:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes all runs and seconds to one ``.npz`` file, as :meth:`Run.save` does."""
+        check_path(path)
         facts = {"learners": list(self.runs), "seconds": [self.seconds[name] for name in self.runs]}
         arrays: StoredArrays = {"format": np.array(_FIELDS.format), "facts": np.array(json.dumps(facts))}
         first: StoredArrays = {}
@@ -147,6 +149,7 @@ class Comparison:
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Reads a comparison written by :meth:`save`."""
+        check_path(path)
         arrays = storage.load_arrays(path, _FIELDS)
         try:
             facts = json.loads(str(arrays["facts"]))
@@ -250,30 +253,26 @@ def compare(
         >>> [row["learner"] for row in found.table]
         ['ours', 'free']
     """
+    request = Request.of(replicates, seed, threads=1)
+    shows = truth_value("progress", progress)
     if not isinstance(learners, Mapping):
         raise InvalidInputError(
-            f"learners is {shown(learners)}, of type {type(learners).__name__}; it must be a dictionary "
-            "of learners by their names; the order is compare(model, learners)"
+            f"learners is {described(learners)}; it must be a dictionary of learners by their names, "
+            'such as {"ours": learner}; the order is compare(model, learners)'
         )
     if not learners:
         raise InvalidInputError("learners is empty; there is nothing to compare")
+    counts = {}
     for name, learner in learners.items():
-        check_type("a name in learners", name, str)
-        check_arguments(model, learner, "compare", f"learners[{name!r}]")
-    numbers, runs, seconds = replicate_numbers(replicates), {}, {}
-    with showing(progress) as bar:
-        for place, (name, learner) in enumerate(learners.items(), start=1):
+        place = f"learners[{check_type('a name in learners', name, str)!r}]"
+        check_arguments(model, learner, "compare", place)
+        counts[name] = episodes_of(learner, episodes, place)
+    runs, seconds = {}, {}
+    with showing(shows) as bar:
+        for number, (name, learner) in enumerate(learners.items(), start=1):
             start = time.process_time()
-            runs[name] = simulate_as(
-                model,
-                learner,
-                numbers=numbers,
-                seed=seed,
-                threads=1,
-                episodes=episodes,
-                bar=bar,
-                label=f"{place} of {len(learners)}: {name}",
-            )
+            label = f"{number} of {len(learners)}: {name}"
+            runs[name] = simulate_as(model, learner, counts[name], request, bar, label)
             seconds[name] = time.process_time() - start
     return Comparison(runs, seconds)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -18,74 +17,116 @@ __all__ = ["EpisodeLog"]
 
 
 class EpisodeLog:
-    """Appends the episodes of a record to a file. A file that exists must end where they begin."""
+    """Writes the episodes of a record to a file, each once.
+
+    A file that exists must be the log of the episodes before. After a stop it may miss some of the
+    record, which are then written, or be ahead of it, if the process was killed: what is ahead is played
+    again. Making this object reads the file; only :meth:`open` changes it.
+
+    Args:
+        path: the file.
+        record: the episodes, to which more will be added.
+        first: the number of the first episode of the record.
+        cost_out: from certified costs ``[n, M]`` in parts of the ranges to the user's units.
+        resumed: whether the record comes from a checkpoint.
+    """
 
     def __init__(
-        self, path: Path, record: EpisodeList, first: int, cost_out: Callable[[FloatArray], FloatArray]
+        self,
+        path: Path,
+        record: EpisodeList,
+        first: int,
+        cost_out: Callable[[FloatArray], FloatArray],
+        *,
+        resumed: bool,
     ) -> None:
-        self._record, self._first, self._cost_out = record, first, cost_out
-        many = range(record.num_constraints) if record.num_constraints > 1 else [""]
-        ends = [f"_{m}" if m != "" else "" for m in many]
+        self._path, self._record, self._first, self._cost_out = path, record, first, cost_out
+        many = record.num_constraints > 1
+        ends = [f"_{m}" if many else "" for m in range(record.num_constraints)]
         costs, certified = ([f"{name}{end}" for end in ends] for name in ("cost", "certified_cost"))
-        header = ["episode", "return", *costs, "length", "source", *certified]
-        self._written = len(record)  # episodes of a checkpoint
-        kept = _lines_before(path, header, first + len(record), may_go_back=len(record) > 0)
-        with naming(path):
-            self._file: IO[str] = path.open("a", newline="", encoding="utf-8")
-        if kept is not None:
-            self._file.truncate(kept)
-        self._writer = csv.writer(self._file, lineterminator="\n")
-        if self._file.tell() == 0:
-            self._writer.writerow(header)
+        self._header = ",".join(["episode", "return", *costs, "length", "source", *certified]) + "\n"
+        # How many episodes of the record are in the file, and where they end: one object, so that an
+        # interrupt finds both of before or both of after.
+        self._place = self._kept(resumed)
+        self._file: BinaryIO | None = None
+
+    def open(self) -> None:
+        """Opens the file and removes what is not kept of it."""
+        size = self._place[1]
+        with naming(self._path):
+            self._file = self._path.open("r+b" if self._path.exists() else "w+b")
+        self._file.truncate(size)
+        if size == 0:
+            self._file.write(self._header.encode())
+            self._file.flush()
+            self._place = (self._place[0], len(self._header))
 
     def write(self) -> None:
         """Writes the episodes that have been added since the last time."""
-        record, m = self._record, self._record.num_constraints
-        start, end = self._written, len(record.lengths)
-        certified = np.array(record.certified[start * m : end * m]).reshape(-1, m)
-        for place, bounds in zip(range(start, end), self._cost_out(certified).tolist(), strict=True):
-            costs = record.costs[place * m : (place + 1) * m]
-            source = record.names[record.sources[place]]
-            facts = (self._first + place, record.returns[place], *costs, record.lengths[place], source)
-            self._writer.writerow((*facts, *("" if bound != bound else bound for bound in bounds)))
-        self._written = end
-        self._file.flush()
+        if self._file is None:
+            return
+        written, size = self._place
+        lines = list(self._lines(written))
+        if lines:
+            data = "".join(lines).encode()
+            self._file.seek(size)  # an interrupted call is repeated at the same place
+            self._file.write(data)
+            self._file.flush()
+            self._place = (written + len(lines), size + len(data))
 
     def close(self) -> None:
-        """Writes what is left."""
+        """Writes what is left. May be called again."""
         try:
             self.write()
         finally:
-            self._file.close()
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
+    def _lines(self, start: int) -> Iterator[str]:
+        """The lines of the episodes of the record from this place on."""
+        rows = list(self._record.rows_from(start))
+        certified = np.array([row[3] for row, _ in rows]).reshape(-1, self._record.num_constraints)
+        bounds = self._cost_out(certified).tolist()
+        for place, ((row, length), bound) in enumerate(zip(rows, bounds, strict=True), start):
+            total_reward, total_costs, source, _ = row
+            ends = ("" if each != each else each for each in bound)
+            cells = (self._first + place, total_reward, *total_costs, length, source, *ends)
+            yield ",".join(map(str, cells)) + "\n"
 
-def _lines_before(path: Path, header: list[str], episode: int, *, may_go_back: bool) -> int | None:
-    """The size of a log up to an episode, which must be the next; None if there is no log.
+    def _kept(self, resumed: bool) -> tuple[int, int]:
+        """How many episodes of the record the file has, and its size up to there."""
+        if not self._path.parent.is_dir():
+            raise InvalidInputError(f"log is {str(self._path)!r}; its folder does not exist")
+        if not self._path.exists() or self._path.stat().st_size == 0:
+            return 0, 0
+        own = self._lines(0) if resumed else iter(())
+        size, place, last = 0, 0, None
+        with self._path.open("rb") as file:
+            for number, raw in enumerate(file):
+                text = raw.decode("utf-8", errors="replace")
+                if number == 0:
+                    if text != self._header:
+                        raise self._refused("is no log of such a rollout")
+                elif not text.endswith("\n") or not (episode := text.partition(",")[0]).isdecimal():
+                    break  # a line that was cut off
+                else:
+                    last = int(episode)
+                    if resumed and last >= self._first:
+                        expected = next(own, None)
+                        if expected is None:
+                            break  # ahead of the checkpoint
+                        if text != expected:
+                            raise self._refused(f"tells of another episode {last} than the checkpoint")
+                        place += 1
+                size += len(raw)
+        if place == 0 and last is not None and last != self._first - 1:
+            raise self._refused(
+                f"ends with episode {last}; this rollout begins with episode {self._first}"
+            )
+        return place, size
 
-    A log may be ahead of the checkpoint that a rollout goes on from: what is beyond is played again.
-    """
-    if not path.exists() or path.stat().st_size == 0:
-        return None
-    size, last = 0, None
-    with path.open("rb") as file:
-        for number, raw in enumerate(file):
-            fields = raw.decode("utf-8", errors="replace").rstrip("\n").split(",")
-            if number == 0:
-                if fields != header:
-                    raise InvalidInputError(
-                        f"log is {str(path)!r}, which exists and is no log of such a rollout; choose "
-                        "another name, or remove it"
-                    )
-            elif not raw.endswith(b"\n") or not fields[0].isdigit():
-                break  # a line that was cut off
-            elif may_go_back and int(fields[0]) >= episode:
-                break
-            else:
-                last = int(fields[0])
-            size += len(raw)
-    if last is not None and last != episode - 1:
-        raise InvalidInputError(
-            f"log is {str(path)!r}, which exists and ends with episode {last}; this rollout begins with "
-            f"episode {episode}: choose another name, or remove it"
+    def _refused(self, reason: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"log is {str(self._path)!r}, which exists and {reason}: choose another name, or remove it"
         )
-    return size

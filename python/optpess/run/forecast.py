@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 from optpess import _core
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessPrimalDual
 from optpess.model import CMDP
-from optpess.run.simulate import check_arguments
+from optpess.run.arguments import about_noise, check_arguments
 
 __all__ = ["Forecast", "forecast"]
 
@@ -66,9 +68,10 @@ def forecast(model: CMDP, learner: Learner) -> Forecast:
     leaves = None if beyond else would_leave
     horizon = None
     if isinstance(learner, OptPessPrimalDual):
-        margin = (learner.cost_limit, learner.parameters["safe_cost"])
+        margin = np.array([[learner.cost_limit], [learner.parameters["safe_cost"]]])
+        limit, cost = learner.units.limits_in(margin, learner.shape.horizon)[:, 0].tolist()
         delta = learner.parameters["failure_probability"]
-        horizon = _core.tightening_horizon(learner.shape, *margin, delta)
+        horizon = _core.tightening_horizon(learner.shape, limit, cost, delta)
     will_change = leaves is not None and leaves >= learner.episodes_observed
     seconds = None if will_change or last is None else _seconds(model, learner, last)
     return Forecast(leaves, horizon, seconds, would_leave, beyond)
@@ -82,7 +85,10 @@ def _seconds(model: CMDP, learner: Learner, last: int) -> float:
     burst = min(256, left)
     while True:
         start = time.perf_counter()
-        _core.simulate_learner(model, learner._inner, 0.0, [0], 0, 1, burst, False, False, False, None)
+        with about_noise(model, learner):
+            _core.simulate_learner(
+                model, learner._inner, 0.0, [0], 0, 1, burst, False, False, False, None
+            )
         elapsed = time.perf_counter() - start
         if elapsed > _LONG_ENOUGH or burst == left:
             return left * elapsed / burst

@@ -11,7 +11,7 @@ import numpy as np
 
 from optpess import storage
 from optpess.arrays import BoolArray, Columns, FloatArray, IntArray
-from optpess.checks import check_type, unknown_name
+from optpess.checks import check_path, check_type, described, real_number, shown, unknown_name
 from optpess.display import counted, html_folded, html_paragraph, html_table
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
@@ -29,6 +29,7 @@ __all__ = ["Finding", "Run", "Trace", "load_run"]
 _FIELDS = storage.Fields(files.FORMAT, files.REQUIRED, files.OPTIONAL, files.EARLIER)
 # The curves of which a slope can be asked for.
 _SLOPES = (*CURVES, "signed_violation", "gain")
+_ALIKE = "only runs that differ in nothing but their replicates can be joined"
 # The header of the table of totals.
 _TOTALS = ("total", "mean", "standard error", "least", "greatest")
 # What two records can differ in; the others describe the software, or are not kept in files.
@@ -190,11 +191,14 @@ class Run:
             decades: how many factors of ten before the end to fit.
             of: ``"reward_regret"`` or the name of another curve that sums episodes.
         """
+        factors = real_number("decades", decades)
+        if not factors > 0.0:
+            raise InvalidInputError(f"decades is {decades!r}; it must be above 0")
         if of not in _SLOPES:
             raise unknown_name("of", of, _SLOPES)
         if getattr(self, of) is None:
             raise InvalidInputError(f"of is {of!r}, which this run does not have")
-        last = self.episodes >= self.episodes[-1] / 10**decades
+        last = self.episodes >= self.episodes[-1] / 10.0 ** min(factors, 300.0)
         logs = np.log(self.episodes[last])
         centred = logs - logs.mean()
         curves = getattr(self, of)[:, last]
@@ -319,8 +323,11 @@ class Run:
             >>> op.Run.concat([first, second]).replicates
             array([0, 1, 2])
         """
-        if isinstance(runs, Run):
+        found_runs: object = runs
+        if isinstance(found_runs, Run):
             raise InvalidInputError("runs is a single Run; it must be a sequence of runs")
+        if isinstance(found_runs, str) or not isinstance(found_runs, Iterable):
+            raise InvalidInputError(f"runs is {described(runs)}; it must be a sequence of runs")
         given = [check_type(f"runs[{i}]", run, Run) for i, run in enumerate(runs)]
         if not given:
             raise InvalidInputError("runs is empty; there is nothing to join")
@@ -330,13 +337,14 @@ class Run:
         found, counts = np.unique(numbers, return_counts=True)
         if (counts > 1).any():
             raise InvalidInputError(
-                f"replicate {found[counts > 1][0]} is in several runs; each must be there once"
+                f"replicate {found[counts > 1][0]} is in several runs; each must be there once: run "
+                "others, such as simulate(..., replicates=range(10, 20))"
             )
         return cls(**_joined(given))
 
     def same_as(self, other: Run) -> bool:
         """Whether both records agree in every bit. Traces, learners and versions are left out."""
-        return not self._differences(other)
+        return not self._differences(check_type("other", other, Run))
 
     def _differences(self, other: Run) -> tuple[str, ...]:
         """The fields in which the records differ."""
@@ -349,6 +357,7 @@ class Run:
         The file also holds the model and the learner as it was before the first episode, so that
         :func:`optpess.reproduce` can run it again. Traces and :attr:`learners` are left out.
         """
+        check_path(path)
         storage.save_arrays(path, {"format": np.array(files.FORMAT)} | files.arrays_of(self))
 
     def plot(self) -> Figure:
@@ -412,7 +421,7 @@ class Run:
 
 def load_run(path: str | PathLike[str]) -> Run:
     """Reads a record written by :meth:`Run.save`."""
-    arrays = storage.load_arrays(path, _FIELDS)
+    arrays = storage.load_arrays(check_path(path), _FIELDS)
     try:
         return Run(**files.parts_of(arrays))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -425,15 +434,16 @@ def _check_joinable(first: Run, other: Run, number: int) -> None:
     for name in ours | theirs:
         if ours.get(name) != theirs.get(name):
             raise InvalidInputError(
-                f"runs[{number}] has {name} = {theirs.get(name)!r}; runs[0] has {ours.get(name)!r}"
+                f"runs[{number}] has {name} = {shown(theirs.get(name))}; runs[0] has "
+                f"{shown(ours.get(name))}; {_ALIKE}"
             )
     for name in ("episodes", "optimal_value", "cost_limits", "baseline_value", "units", "guarantee"):
         if _differ(getattr(first, name), getattr(other, name)):
-            raise InvalidInputError(f"runs[{number}] has another {name} than runs[0]")
+            raise InvalidInputError(f"runs[{number}] has another {name} than runs[0]; {_ALIKE}")
     if first._origin and other._origin and not first._origin.same_as(other._origin):
         raise InvalidInputError(
             f"runs[{number}] has another model than runs[0], or its learner had seen other episodes "
-            "before the run"
+            f"before the run; {_ALIKE}"
         )
 
 

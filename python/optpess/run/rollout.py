@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import starmap
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from optpess import _core
 from optpess.arrays import FloatArray
-from optpess.checks import check_type, whole_number
+from optpess.checks import check_path, check_type, shown, truth_value, whole_number
 from optpess.environments.protocol import (
     EnvironmentFacts,
     Reader,
@@ -32,6 +35,8 @@ __all__ = ["Episode", "rollout"]
 # How often the clock is read: for progress, for the log and for checkpoints.
 _SECONDS_BETWEEN_REPORTS = 0.2
 _SECONDS_BETWEEN_CHECKPOINTS = 10.0
+# The arguments of one call without arguments.
+_ONCE: tuple[tuple[()], ...] = ((),)
 
 
 class Episode(NamedTuple):
@@ -108,31 +113,24 @@ def rollout(
     """
     check_type("learner", learner, Learner, "the learner comes first, then the environment")
     count = whole_number("episodes", episodes)
+    show_progress = truth_value("progress", progress)
+    if callback is not None and not callable(callback):
+        raise InvalidInputError(f"callback is {shown(callback)}; it must be a function of an Episode")
     driver = _Driver(learner, env, seed, reward_range)
     _check_turn(learner)
-    record = EpisodeList(len(learner._limits))
-    first = learner.episodes_observed
-    store = None if checkpoint is None else RolloutCheckpoint(Path(checkpoint), driver.facts())
-    if store is not None and store.exists():
-        record, first = store.resume(learner)
-    elif learner.num_episodes is not None and first + count > learner.num_episodes:
-        raise InvalidInputError(
-            f"episodes is {count}; the learner has {learner.num_episodes - first} of its "
-            f"{learner.num_episodes} episodes left"
-        )
-    lines = None if log is None else EpisodeLog(Path(log), record, first, driver.costs_out)
-    bar = ProgressBar(count, "episodes") if progress else None
+    reports = _Reports.of(driver, count, checkpoint, log, callback)
+    reports.begin(ProgressBar(count, "episodes") if show_progress else None)
     try:
-        driver.play(record, first, count, _Reports(learner, record, first, store, lines, callback, bar))
+        driver.play(count, reports)
+        reports.end()
+        return driver.result(reports.record, reports.first)
     except BaseException as error:
-        _add_note(error, learner)
-        error.rollout = driver.result(record, first)  # type: ignore[attr-defined]
+        driver.stop()
+        _add_facts(error, driver, reports)
         raise
     finally:
         learner._inner.drive(None)
-        if bar is not None:
-            bar.close()
-    return driver.result(record, first)
+        reports.close()
 
 
 def _check_turn(learner: Learner) -> None:
@@ -143,16 +141,24 @@ def _check_turn(learner: Learner) -> None:
         )
 
 
-def _add_note(error: BaseException, learner: Learner) -> None:
+def _add_facts(error: BaseException, driver: _Driver, reports: _Reports) -> None:
+    """Ends the reports of a rollout that was stopped, and adds to its error what was played."""
     error.add_note(
-        f"optpess: stopped in episode {learner.episodes_observed}; the learner has counted the episodes "
-        "before it and can go on. What was recorded is in the attribute 'rollout' of this exception."
+        f"optpess: stopped in episode {reports.first + len(reports.record)}; the learner has counted "
+        "the episodes before it and can go on. What was recorded is in the attribute 'rollout' of this "
+        "exception."
     )
+    try:
+        reports.end()
+    except Exception as second:  # noqa: BLE001 - the first error is the one to show
+        error.add_note(f"optpess: then the log or the checkpoint could not be written: {second!r}")
+    with suppress(AttributeError, TypeError):  # an exception that takes no attributes
+        error.rollout = driver.result(reports.record, reports.first)  # type: ignore[attr-defined]
 
 
 @dataclass(slots=True)
 class _Reports:
-    """What is done between episodes: log, callback, checkpoint, progress."""
+    """The record of the episodes, and what is done between them: log, callback, checkpoint, progress."""
 
     learner: Learner
     record: EpisodeList
@@ -160,37 +166,87 @@ class _Reports:
     store: RolloutCheckpoint | None
     lines: EpisodeLog | None
     callback: Callable[[Episode], object] | None
-    bar: ProgressBar | None
+    bar: ProgressBar | None = None
     _next_report: float = 0.0
     _next_checkpoint: float = 0.0
 
-    def begin(self) -> None:
+    @classmethod
+    def of(
+        cls,
+        driver: _Driver,
+        count: int,
+        checkpoint: str | PathLike[str] | None,
+        log: str | PathLike[str] | None,
+        callback: Callable[[Episode], object] | None,
+    ) -> Self:
+        """Checks everything, then moves the learner to where its checkpoint ends."""
+        learner = driver.learner
+        record, first = EpisodeList(len(learner._limits)), learner.episodes_observed
+        store = lines = resumed = None
+        if checkpoint is not None:
+            path = Path(check_path(checkpoint, "checkpoint"))
+            if log is not None and Path(check_path(log, "log")).absolute() == path.absolute():
+                raise InvalidInputError(f"log and checkpoint are the same file, {str(path)!r}")
+            store = RolloutCheckpoint(path, driver.facts(), learner)
+            if store.exists():
+                resumed = store.load(learner, count)
+                record, first = resumed.record, resumed.first
+        if learner.num_episodes is not None and first + count > learner.num_episodes:
+            raise InvalidInputError(
+                f"episodes is {count}; the learner has {learner.num_episodes - first} of its "
+                f"{learner.num_episodes} episodes left"
+            )
+        if log is not None:
+            path = Path(check_path(log, "log"))
+            lines = EpisodeLog(path, record, first, driver.costs_out, resumed=resumed is not None)
+        if resumed is not None:
+            learner._inner = resumed.learner._inner
+        return cls(learner, record, first, store, lines, callback)
+
+    def begin(self, bar: ProgressBar | None) -> None:
+        """Opens the files: what cannot be written is found before an episode is played."""
+        if self.store is not None:
+            self._save()
+        if self.lines is not None:
+            self.lines.open()
+        self.bar = bar
         now = time.monotonic()
         self._next_report = now + _SECONDS_BETWEEN_REPORTS
         self._next_checkpoint = now + _SECONDS_BETWEEN_CHECKPOINTS
 
-    def after_episode(self) -> bool:
-        """Whether to stop."""
-        stop = False
-        if self.callback is not None:
-            stop = self.callback(Episode(*self.record.last(self.first))) is True
-        now = time.monotonic()
-        if now >= self._next_report:
-            self._next_report = now + _SECONDS_BETWEEN_REPORTS
-            if self.lines is not None:
-                self.lines.write()
-            if self.bar is not None:
-                self.bar(len(self.record))
-            if now >= self._next_checkpoint:
-                self._next_checkpoint = now + _SECONDS_BETWEEN_CHECKPOINTS
-                self._save()
+    def call(self, number: int) -> bool:
+        """Calls the callback; returns whether to stop."""
+        assert self.callback is not None
+        stop = self.callback(Episode(*self.record.last(number))) is True
+        if self.learner.episodes_observed != number + 1:
+            raise InvalidInputError(
+                "the callback moved the learner: it may look at it, but observe, and a rollout of the "
+                "same learner, belong outside"
+            )
         return stop
 
+    def report(self, now: float) -> None:
+        """What is due from time to time."""
+        self._next_report = now + _SECONDS_BETWEEN_REPORTS
+        self.record.pack()
+        if self.lines is not None:
+            self.lines.write()
+        if self.bar is not None:
+            self.bar(len(self.record))
+        if now >= self._next_checkpoint:
+            self._next_checkpoint = now + _SECONDS_BETWEEN_CHECKPOINTS
+            self._save()
+
     def end(self) -> None:
-        """Also after an error: nothing that was recorded is lost."""
+        """Writes what is left. May be called again."""
         if self.lines is not None:
             self.lines.close()
         self._save()
+
+    def close(self) -> None:
+        """Clears the progress."""
+        if self.bar is not None:
+            self.bar.close()
 
     def _save(self) -> None:
         if self.store is not None:
@@ -201,11 +257,13 @@ class _Driver:
     """A learner and an environment that fit each other."""
 
     def __init__(self, learner: Learner, env: Any, seed: int | None, reward_range: Range) -> None:
-        self._learner, self._env = learner, env
+        self.learner, self._env = learner, env
         self._facts = describe(env)
-        self._seed = None if seed is None else whole_number("seed", seed, least=0)
+        self._seed = None if seed is None else whole_number("seed", seed, least=0, most=2**64 - 1)
         self._end_exists = _check_sizes(learner, self._facts)
         self._range = _reward_range(learner, reward_range)
+        self._reader: Reader | None = None
+        self._plans_outside = getattr(learner, "_highs", None) is not None  # not in the core
 
     def facts(self) -> dict[str, Any]:
         """What must be the same when a rollout goes on."""
@@ -213,65 +271,81 @@ class _Driver:
 
     def costs_out(self, costs: FloatArray) -> FloatArray:
         """Certified costs ``[n, M]`` in the user's units."""
-        return self._learner.units.cost_values_out(costs, self._learner.shape.horizon)
+        return self.learner.units.cost_values_out(costs, self.learner.shape.horizon)
 
     def result(self, record: EpisodeList, first: int) -> Rollout:
         """The record as arrays."""
         facts = self.facts() | {"env": _name_of(self._env), "accepts_seed": self._facts.accepts_seed}
-        return Rollout.of(record, first, self._learner, facts)
+        return Rollout.of(record, first, self.learner, facts)
 
-    def play(self, record: EpisodeList, first: int, count: int, reports: _Reports) -> None:
+    def play(self, count: int, reports: _Reports) -> None:
         """Plays until the record has ``count`` episodes."""
-        inner = self._learner._inner
+        inner, record, first = self.learner._inner, reports.record, reports.first
         inner.drive(self._range)
-        begin, finish = inner.begin_episode, inner.finish_episode
-        reset, shift = self._env.reset, self._facts.first_action_number
         seeded = self._seed is not None and self._facts.accepts_seed
-        seed, facts, keep = self._seed or 0, self._facts, record.add
-        reports.begin()
-        try:
-            for number in range(first + len(record), first + count):
-                answer = reset(seed=_core.episode_seed(seed, number)) if seeded else reset()
-                action = begin(state_of_reset(answer, facts))
-                length = self._steps(action, shift)
-                keep(length, *finish())
-                if reports.after_episode():
-                    return
-        finally:
-            if inner.pending() is not None:
-                inner.abandon()
-            reports.end()
+        seed, reset, clock = self._seed or 0, self._env.reset, time.monotonic
+        finish, lengths, calls_back = inner.finish_episode, record.lengths, reports.callback is not None
+        del lengths[len(record) :]
+        for number in range(first + len(record), first + count):
+            answer = reset(seed=_core.episode_seed(seed, number)) if seeded else reset()
+            lengths.append(self._steps(self._begin(answer)))
+            # The learner counts the episode and the record gets its row, without an interrupt between.
+            record.fresh.extend(starmap(finish, _ONCE))
+            if calls_back and reports.call(number):
+                return
+            if (now := clock()) >= reports._next_report:
+                reports.report(now)
 
-    def _steps(self, action: int | None, shift: int) -> int:
+    def stop(self) -> None:
+        """Gives up the episode that is being played, if there is one."""
+        if self.learner._inner.pending() is not None:
+            self.learner._inner.abandon()
+
+    def _begin(self, answer: Any) -> int:
+        """Plans an episode that begins with what ``reset`` returned; the first action."""
+        state = state_of_reset(answer, self._facts)
+        inner = self.learner._inner
+        if self._plans_outside and inner.pending() is None:
+            self.learner.next_policy()
+        try:
+            return inner.begin_episode(state)
+        except InvalidInputError as error:
+            if error.kind != "Impossible":
+                raise
+            number = state + self._facts.first_state_number
+            raise InvalidInputError(
+                f"env.reset returned the state {number}; the learner was told that an episode starts "
+                "there with probability 0: make it with another initial"
+            ) from None
+
+    def _steps(self, action: int | None) -> int:
         """Plays the steps of one episode; returns how many there were."""
-        step, take, read = self._env.step, self._learner._inner.take_step, self._reader
-        length = 0
+        step, take, read = self._env.step, self.learner._inner.take_step, self._reader
+        shift, length = self._facts.first_action_number, 0
         while action is not None:
             answer = step(action + shift)
             length += 1
             if read is None:
-                read = self._first_reader(answer)
+                read = self._reader = reader_of(answer, self._facts, len(self.learner._limits))
             state, reward, cost, terminated, truncated = read(answer)
-            if terminated:
-                self._end(length, reward, cost, state)
-                return length
-            action = take(reward, cost, state)
+            try:
+                if terminated:
+                    self._end(length, reward, cost, state)
+                    return length
+                action = take(reward, cost, state)
+            except InvalidInputError as error:
+                raise self._refused(error, length) from None
             if truncated and action is not None:
                 raise self._truncated(length)
         return length
 
-    _reader: Reader | None = None
-
-    def _first_reader(self, answer: Any) -> Reader:
-        self._reader = reader_of(answer, self._facts, len(self._learner._limits))
-        return self._reader
-
     def _end(self, length: int, reward: float, cost: Any, state: int) -> None:
         """Takes the last step of an episode that the environment ended."""
-        inner, horizon = self._learner._inner, self._learner.shape.horizon
+        inner, horizon = self.learner._inner, self.learner.shape.horizon
         if length == horizon:
             inner.take_step(reward, cost, state)
         elif self._end_exists:
+            self._check_nothing(length)
             inner.end_early(reward, cost)
         else:
             raise InvalidInputError(
@@ -280,8 +354,33 @@ class _Driver:
                 "state more than the environment"
             )
 
+    def _check_nothing(self, length: int) -> None:
+        """Refuses an early end if a reward or cost of 0 is outside of its range."""
+        ranges = {"reward_range": self._range}
+        for m, pair in enumerate(self.learner.units.cost_ranges):
+            ranges["the learner's cost_range" + (f"[{m}]" if m else "")] = pair
+        for name, (low, high) in ranges.items():
+            if not low <= 0.0 <= high:
+                raise InvalidInputError(
+                    f"env terminated an episode after {length} of {self.learner.shape.horizon} steps; "
+                    f"the rest earns and costs nothing, but {name} is {(low, high)}: it must contain 0"
+                )
+
+    def _refused(self, error: InvalidInputError, length: int) -> InvalidInputError:
+        """A refusal of the core in the words of somebody who has an environment."""
+        found = re.match(r"(reward|cost)s\[(.*?)\] is ([^;]*)", str(error))
+        if found is None:
+            return error
+        what, place, value = found.groups()
+        which = f" [{place.partition(',')[0]}]" if "," in place else ""
+        made = _reworded(error, f"env.step returned the {what}{which} {value} at step {length - 1}")
+        if what == "reward" and self._range != self.learner.units.reward_range:
+            words = str(made).replace("the learner's reward_range", "the reward_range of the rollout")
+            made.args = (words,)
+        return made
+
     def _truncated(self, length: int) -> InvalidInputError:
-        horizon, limit = self._learner.shape.horizon, self._facts.time_limit
+        horizon, limit = self.learner.shape.horizon, self._facts.time_limit
         cause = (
             f"its time limit is {limit} steps"
             if limit is not None and limit <= length
@@ -292,6 +391,14 @@ class _Driver:
             f"horizon: {cause}; make it with max_episode_steps={horizon}, or a learner with horizon "
             f"{length}"
         )
+
+
+def _reworded(error: InvalidInputError, found: str) -> InvalidInputError:
+    """A refusal of the core that names an environment's method in place of an array."""
+    rule = "it must be finite" if error.kind == "NotFinite" else str(error).partition("; ")[2]
+    made = InvalidInputError(f"{found}; {rule}")
+    made.kind = error.kind
+    return made
 
 
 def _check_sizes(learner: Learner, facts: EnvironmentFacts) -> bool:

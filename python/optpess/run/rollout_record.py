@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
@@ -25,53 +26,77 @@ __all__ = ["EpisodeList", "Rollout"]
 _BASELINE = ("Baseline", "BaselineEstimation")
 
 
-class EpisodeList:
-    """Episodes as they come, in little memory. Certified costs are in parts of the cost ranges."""
+# The sum of rewards of an episode, the sums of its costs, the source of its policy, the certified costs.
+_Row: TypeAlias = tuple[float, list[float], str, list[float] | None]
 
-    __slots__ = ("certified", "costs", "lengths", "names", "num_constraints", "returns", "sources")
+# So many rows are kept as Python's objects; more of them are packed into arrays.
+_ROWS_TO_PACK = 4096
+
+
+class EpisodeList:
+    """Episodes as they come, in little memory. Certified costs are in parts of the cost ranges.
+
+    An episode is counted by the learner and added here in one step that no interrupt divides: the row
+    goes from the core into a list, ``fresh``, without a line of Python in between. The length is added
+    before, so there may be one too many. Rows are packed into arrays by a single assignment.
+    """
+
+    __slots__ = ("_kept", "lengths", "num_constraints")
 
     def __init__(self, num_constraints: int) -> None:
         self.num_constraints = num_constraints
-        self.returns, self.lengths = array("d"), array("q")
-        self.costs, self.certified = array("d"), array("d")  # [n, M]
-        self.sources = array("b")  # positions in names
-        self.names: list[str] = []
+        self.lengths = array("q")
+        self._kept: tuple[tuple[StoredArrays, ...], list[_Row]] = ((), [])
+
+    @property
+    def fresh(self) -> list[_Row]:
+        """The rows that have not been packed."""
+        return self._kept[1]
 
     def __len__(self) -> int:
-        return len(self.returns)
+        blocks, rows = self._kept
+        return sum(len(block["returns"]) for block in blocks) + len(rows)
 
-    def add(
-        self,
-        length: int,
-        total_reward: float,
-        total_costs: list[float],
-        source: str,
-        certified: list[float] | None,
-    ) -> None:
-        """Adds an episode, as the core tells of it."""
-        if source not in self.names:
-            self.names.append(source)
-        self.returns.append(total_reward)
-        self.costs.extend(total_costs)
-        self.certified.extend([np.nan] * self.num_constraints if certified is None else certified)
-        self.sources.append(self.names.index(source))
-        self.lengths.append(length)  # the last: it counts the complete episodes
+    def pack(self) -> None:
+        """Packs the rows if there are many."""
+        blocks, rows = self._kept
+        if len(rows) >= _ROWS_TO_PACK:
+            self._kept = ((*blocks, self._packed(rows)), [])
 
-    def last(self, first: int) -> tuple[int, float, tuple[float, ...], int, str]:
-        """The number of the last episode, its return, costs, length and source."""
-        costs = tuple(self.costs[-self.num_constraints :])
-        number = first + len(self.returns) - 1
-        return number, self.returns[-1], costs, self.lengths[-1], self.names[self.sources[-1]]
+    def last(self, number: int) -> tuple[int, float, tuple[float, ...], int, str]:
+        """Of the last episode, which has this number: return, costs, length and source."""
+        total_reward, total_costs, source, _ = self.fresh[-1]
+        return number, total_reward, tuple(total_costs), self.lengths[-1], source
 
-    def to_arrays(self) -> StoredArrays:
-        """All episodes as arrays for a file."""
+    def rows_from(self, start: int) -> Iterator[tuple[_Row, int]]:
+        """The rows of the episodes from this place on, with their lengths."""
+        arrays = self.to_arrays(start)
+        columns = (arrays[name].tolist() for name in ("returns", "costs", "sources", "certified"))
+        for *row, length in zip(*columns, arrays["lengths"].tolist(), strict=True):
+            yield (row[0], row[1], row[2], row[3]), length
+
+    def to_arrays(self, start: int = 0) -> StoredArrays:
+        """The episodes from this place on, as arrays for a file."""
+        blocks, rows = self._kept
+        count, skipped = len(self), 0
+        for block in blocks:
+            if skipped + len(block["returns"]) > start:
+                break
+            skipped += len(block["returns"])
+            blocks = blocks[1:]
+        parts = [*blocks, self._packed(rows)]
+        made = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        made = {name: column[start - skipped :] for name, column in made.items()}
+        return made | {"lengths": np.array(self.lengths[start:count], dtype=np.int64)}
+
+    def _packed(self, rows: list[_Row]) -> StoredArrays:
+        size = (len(rows), self.num_constraints)
+        nothing = [np.nan] * self.num_constraints
         return {
-            "returns": np.array(self.returns),
-            "lengths": np.array(self.lengths, dtype=np.int64),
-            "costs": np.array(self.costs).reshape(-1, self.num_constraints),
-            "certified": np.array(self.certified).reshape(-1, self.num_constraints),
-            "sources": np.array(self.sources, dtype=np.int64),
-            "source_names": np.array(self.names or [""]),
+            "returns": np.array([row[0] for row in rows], dtype=np.float64),
+            "costs": np.array([row[1] for row in rows], dtype=np.float64).reshape(size),
+            "sources": np.array([row[2] for row in rows], dtype=np.str_),
+            "certified": np.array([row[3] or nothing for row in rows], dtype=np.float64).reshape(size),
         }
 
     @classmethod
@@ -79,22 +104,15 @@ class EpisodeList:
         """Episodes from the arrays of a file, checked."""
         made = cls(num_constraints)
         count = len(arrays["returns"])
-        table = (count, num_constraints)
-        expected: dict[str, tuple[int, ...]] = {
-            "returns": (count,),
-            "lengths": (count,),
-            "sources": (count,),
-        }
-        expected |= {"costs": table, "certified": table}
-        for name, shape in expected.items():
+        line, table = (count,), (count, num_constraints)
+        shapes = {"returns": line, "lengths": line, "sources": line, "costs": table, "certified": table}
+        for name, shape in shapes.items():
             if arrays[name].shape != shape:
                 raise InvalidInputError(f"stored {name} has shape {arrays[name].shape}, not {shape}")
-        made.names = [str(name) for name in arrays["source_names"].ravel() if name]
-        sources = arrays["sources"]
-        if count and not ((sources >= 0) & (sources < len(made.names))).all():
-            raise InvalidInputError("stored sources name no source")
-        for name in ("returns", "lengths", "costs", "certified", "sources"):
-            getattr(made, name).extend(arrays[name].ravel().tolist())
+        made.lengths.extend(arrays["lengths"].tolist())
+        if count:
+            kept = {name: arrays[name] for name in ("returns", "costs", "sources", "certified")}
+            made._kept = ((kept,), [])
         return made
 
 
@@ -131,18 +149,15 @@ class Rollout:
     @classmethod
     def of(cls, record: EpisodeList, first: int, learner: Learner, facts: dict[str, Any]) -> Self:
         """The record as arrays."""
-        # An interrupt may come while an episode is added.
-        count, constraints = len(record.lengths), record.num_constraints
-        arrays = record.to_arrays() if len(record) == count else _complete(record)
-        units = learner.units
-        certified = units.cost_values_out(arrays["certified"], learner.shape.horizon)
+        arrays, units = record.to_arrays(), learner.units
+        count = len(arrays["returns"])
         return cls(
             episodes=first + np.arange(count, dtype=np.int64),
             returns=arrays["returns"],
-            costs=arrays["costs"].reshape(count, constraints),
+            costs=arrays["costs"],
             lengths=arrays["lengths"],
-            sources=[record.names[source] for source in record.sources[:count]],
-            certified_costs=certified,
+            sources=arrays["sources"].tolist(),
+            certified_costs=units.cost_values_out(arrays["certified"], learner.shape.horizon),
             cost_limits=np.array(learner._limits),
             units=units,
             guarantee=learner.guarantee,
@@ -227,15 +242,3 @@ class Rollout:
             f"mean cost {costs}, {self.on_baseline.mean():.1%} on the baseline, "
             f"guarantee={self.guarantee})"
         )
-
-
-def _complete(record: EpisodeList) -> StoredArrays:
-    """The arrays of the episodes that were added completely."""
-    count, constraints = len(record.lengths), record.num_constraints
-    whole = EpisodeList(constraints)
-    whole.names = record.names
-    whole.returns, whole.lengths = record.returns[:count], record.lengths
-    whole.costs = record.costs[: count * constraints]
-    whole.certified = record.certified[: count * constraints]
-    whole.sources = record.sources[:count]
-    return whole.to_arrays()

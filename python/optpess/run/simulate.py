@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -11,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optpess import _core
-from optpess.arrays import BoolArray, FloatArray, IntArray
-from optpess.checks import check_type, shown, whole_number
-from optpess.exceptions import GuaranteeWarning, InvalidInputError
+from optpess.arrays import FloatArray, IntArray
+from optpess.checks import truth_value
+from optpess.exceptions import GuaranteeWarning
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP
 from optpess.learn.terms import Sharp
 from optpess.model import CMDP
 from optpess.model.units import Units
+from optpess.plan.frontier import solve_least_cost
 from optpess.plan.solve import unit_optimum
+from optpess.run.arguments import Request, about_noise, check_arguments, episodes_of
 from optpess.run.origin import Origin, versions
 from optpess.run.progress import ProgressBar, showing
 from optpess.run.record import Finding, Run, Trace
@@ -27,14 +28,8 @@ from optpess.run.record import Finding, Run, Trace
 if TYPE_CHECKING:
     from optpess._core import OutcomeDict, TraceDict
 
-__all__ = ["check_arguments", "replicate_numbers", "simulate", "simulate_as"]
+__all__ = ["simulate", "simulate_as"]
 
-# The longest trace, over all replicates: longer ones would fill the memory.
-_MAX_TRACED = 10_000_000
-# A replicate has a few hundred record points, so this many take some gigabytes.
-_MAX_REPLICATES = 1_000_000
-# Each replicate owns four streams of random numbers, of which there are 2^64.
-_MAX_NUMBER = 2**62 - 1
 # Several learners are kept if their counts N(s, a, s') have at most so many entries in all: half a
 # gigabyte for learners that hold them in full.
 _MAX_KEPT = 32_000_000
@@ -93,143 +88,55 @@ def simulate(
         >>> run.learners[3].episodes_observed
         2000
     """
+    request = Request.of(replicates, seed, threads, trace=trace, audit=audit, learners=learners)
+    shows = truth_value("progress", progress)
     check_arguments(model, learner, "simulate")
-    with showing(progress) as bar:
-        return simulate_as(
-            model,
-            learner,
-            numbers=replicate_numbers(replicates),
-            seed=seed,
-            threads=threads,
-            episodes=episodes,
-            bar=bar,
-            trace=trace,
-            audit=audit,
-            learners=learners,
-        )
+    count = episodes_of(learner, episodes)
+    with showing(shows) as bar:
+        return simulate_as(model, learner, count, request, bar)
 
 
 def simulate_as(
     model: CMDP,
     learner: Learner,
-    *,
-    numbers: list[int],
-    seed: int,
-    threads: int | None,
-    episodes: int | None,
+    count: int,
+    request: Request,
     bar: ProgressBar | None,
     label: str = "",
-    trace: bool = False,
-    audit: bool = False,
-    learners: bool | None = None,
 ) -> Run:
     """:func:`simulate` with checked arguments; the bar shows the label in front."""
-    if getattr(learner, "engine", "parametric") != "parametric":
-        raise InvalidInputError(
-            "simulate runs the compiled engine; drive a learner with engine='highs' episode by episode"
-        )
-    count = _episodes_left(learner) if episodes is None else whole_number("episodes", episodes)
-    seed = whole_number("seed", seed, least=0, most=2**64 - 1)
-    threads = os.cpu_count() or 1 if threads is None else whole_number("threads", threads)
-    if trace and count * len(numbers) > _MAX_TRACED:
-        raise InvalidInputError(
-            f"a trace of {count} episodes x {len(numbers)} replicates is too long; "
-            f"at most {_MAX_TRACED} episodes in all can be traced"
-        )
+    numbers = request.numbers
+    request.check_length(count)
     void_because = _broken_claim(model, learner)
     _warn_if_gate_stays_shut(model, learner, count)
     optimum = unit_optimum(model)
     made = _Made(model, learner, numbers, count, optimum, void_because)
-    keep = made.are_few() if learners is None else bool(learners)
+    keep = made.are_few() if request.learners is None else request.learners
     if bar is not None:
         bar.begin(count * len(numbers), label)
-    outcomes = _core.simulate_learner(
-        model,
-        learner._inner,
-        optimum,
-        numbers,
-        seed,
-        threads,
-        count,
-        trace,
-        audit,
-        keep,
-        bar,
-    )
-    facts = {"seed": int(seed), "episodes": count, "model": repr(model), "noise": repr(model.noise)}
+    with about_noise(model, learner):
+        outcomes = _core.simulate_learner(
+            model,
+            learner._inner,
+            optimum,
+            numbers,
+            request.seed,
+            request.threads,
+            count,
+            request.trace,
+            request.audit,
+            keep,
+            bar,
+        )
+    facts = {"seed": request.seed, "episodes": count, "model": repr(model), "noise": repr(model.noise)}
     return made.run(outcomes, facts)
-
-
-def check_arguments(model: object, learner: object, function: str, name: str = "learner") -> None:
-    """Refuses what is no model or no learner, and a learner within an episode."""
-    hint = f"the order is {function}(model, {name.partition('[')[0]})"
-    known = check_type("model", model, CMDP, hint)
-    checked = check_type(name, learner, Learner, hint)
-    if checked._inner.pending() is not None:
-        raise InvalidInputError(
-            f"{name} has planned episode {checked.episodes_observed} and not observed it: call observe, "
-            "or abandon, first"
-        )
-    _check_same_problem(known, checked, name)
-
-
-def _check_same_problem(model: CMDP, learner: Learner, name: str) -> None:
-    """Refuses a learner with other units than the model, or with other actions."""
-    if model.num_constraints == len(learner._limits) and model.units != learner.units:
-        raise InvalidInputError(
-            f"model has {model.units} and {name} {learner.units}; give both the same reward_range and "
-            "cost_range"
-        )
-    masks = (model.actions, learner.actions)
-    if model.shape == learner.shape and not _same_masks(*masks):
-        raise InvalidInputError(
-            f"model and {name} differ in the actions that exist; give both the same mask, "
-            "actions=model.actions"
-        )
-
-
-def _same_masks(first: BoolArray | None, second: BoolArray | None) -> bool:
-    if first is None or second is None:
-        return first is second
-    return bool((first == second).all())
-
-
-def replicate_numbers(replicates: object) -> list[int]:
-    """The numbers of the replicates, from their count or from the numbers themselves."""
-    if isinstance(replicates, Iterable) and not isinstance(replicates, str | bytes):
-        numbers = [
-            whole_number(f"replicates[{place}]", number, least=0)
-            for place, number in enumerate(replicates)
-        ]
-        if not numbers:
-            raise InvalidInputError("replicates is empty; there must be at least one")
-        if max(numbers) > _MAX_NUMBER:
-            raise InvalidInputError(
-                f"replicates[{numbers.index(max(numbers))}] is {max(numbers)}; it must lie in [0, 2^62)"
-            )
-        first: dict[int, int] = {}
-        for place, number in enumerate(numbers):
-            if number in first:
-                raise InvalidInputError(
-                    f"replicates[{first[number]}] and replicates[{place}] are both {number}; each "
-                    "replicate must be there once, as the same number is the same run"
-                )
-            first[number] = place
-        return numbers
-    try:
-        count = whole_number("replicates", replicates)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{error}, or the numbers of the replicates") from None
-    if count > _MAX_REPLICATES:
-        raise InvalidInputError(
-            f"replicates is {shown(replicates)}; it must lie in [1, {_MAX_REPLICATES}]"
-        )
-    return list(range(count))
 
 
 def _broken_claim(model: CMDP, learner: Learner) -> str | None:
     """How the model contradicts what the learner was told of a safe policy; warns if it does."""
     broken = learner._inner.broken_safety_claim(model)
+    if broken is not None and not model.units.is_unit:
+        broken = _claim_in_units(model, learner)  # the core's numbers are parts of the ranges
     if broken is not None:
         warnings.warn(
             f"{broken} (Assumption 2.2), so no guarantee holds in this run",
@@ -239,13 +146,26 @@ def _broken_claim(model: CMDP, learner: Learner) -> str | None:
     return broken
 
 
-def _episodes_left(learner: Learner) -> int:
-    if learner.num_episodes is None:
-        raise InvalidInputError(
-            f"episodes is None, but {type(learner).__name__} has no num_episodes: "
-            "say how many episodes to play"
+def _claim_in_units(model: CMDP, learner: Learner) -> str:
+    """The sentence of a broken claim, in the units of the model."""
+    units, told = model.units, learner.parameters
+    baseline = _core.baseline_values(model, learner._inner)
+    if baseline is None:
+        least = float(solve_least_cost(model).costs[0])
+        return (
+            f"no policy costs less than {least:.12g} in this model; the learner was told that one costs "
+            f"at most {told['safe_cost']:.12g}"
         )
-    return learner.num_episodes - learner.episodes_observed
+    costs = units.cost_values_out(np.array(baseline[1]), model.shape.horizon)
+    known = told.get("safe_costs", None if told["safe_cost"] is None else [told["safe_cost"]])
+    bounds = np.array(learner._limits if known is None else known)
+    worst = int(np.argmax((costs - bounds) / units.cost_widths))
+    which = "" if len(costs) == 1 else f" (constraint {worst})"
+    claim = "less than" if known is None else "at most"
+    return (
+        f"the baseline costs {costs[worst]:.12g} in this model{which}; the learner was told that it "
+        f"costs {claim} {bounds[worst]:.12g}"
+    )
 
 
 def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from optpess import storage
 from optpess.arrays import Columns, FloatArray
-from optpess.checks import optional_module
+from optpess.checks import check_path, optional_module
 
 __all__ = ["cell", "columns_of_axis", "facts", "markdown", "standard_error", "to_frame", "write_csv"]
 
@@ -26,6 +26,7 @@ def write_csv(path: str | PathLike[str], columns: Columns) -> None:
     """Writes the columns to a CSV file with a header, in UTF-8. Every float is written so that it is
     read back as it was; NaN is left empty. If writing fails, an old file stays as it was.
     """
+    check_path(path)
     import csv  # here, as it would slow the import of the package
 
     text = io.StringIO(newline="")

@@ -146,3 +146,91 @@ def test_a_reason_that_is_no_text_is_refused(tmp_path):
     run.save(tmp_path / "wrong.npz")
     with pytest.raises(op.InvalidInputError, match="does not hold a run"):
         op.load_run(tmp_path / "wrong.npz")
+
+
+# Models in units
+
+
+def in_units(low=0.5, width=10.0):
+    """The pair with costs in units of their own, and its limit."""
+    limit = 2 * low + width * LIMIT
+    model = op.CMDP.stationary(
+        PAIR.transitions,
+        PAIR.stored_rewards(),
+        low + width * PAIR.stored_costs(),
+        limit,
+        PAIR.initial,
+        horizon=2,
+        cost_range=(low, low + width),
+    )
+    return model, limit
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["told", "estimated"])
+def test_a_broken_claim_is_told_in_the_units_of_the_model(known):
+    model, limit = in_units()
+    policy, cost = costly(model)
+    assert cost == pytest.approx(13.4)
+    baseline = op.SafeBaseline.estimated(policy, limit)
+    if known:
+        baseline = op.SafeBaseline(policy, op.SafetyMargin(limit, 3.5))
+    given = {"shape": model.shape, "initial": model.initial, "cost_range": (0.5, 10.5)}
+    learners = [op.OptPessMix(baseline=baseline, **given)]
+    learners += [op.OptPessLP(baseline=baseline, num_episodes=10, **given)]
+    for learner in learners:
+        with pytest.warns(op.GuaranteeWarning, match=r"the baseline costs 13\.4 in this model"):
+            run = op.simulate(model, learner, episodes=10, progress=False)
+        claim = "at most 3.5" if known else f"less than {limit:g}"
+        told = f"the learner was told that it costs {claim}"
+        assert run.void_because == f"the baseline costs 13.4 in this model; {told}"
+        assert run.guarantee is None
+
+
+def test_a_margin_that_no_policy_attains_is_told_in_the_units_of_the_model():
+    model, limit = in_units()
+    least = float(op.solve_least_cost(model).costs[0])
+    learner = op.OPDOP(
+        shape=model.shape,
+        initial=model.initial,
+        num_episodes=10,
+        margin=op.SafetyMargin(limit, least - 0.25),
+        cost_range=(0.5, 10.5),
+    )
+    with pytest.warns(op.GuaranteeWarning, match=f"no policy costs less than {least:.12g} in this"):
+        run = op.simulate(model, learner, progress=False)
+    assert run.void_because.endswith(f"was told that one costs at most {least - 0.25:.12g}")
+
+
+def test_with_several_limits_the_claim_that_is_broken_most_is_told_in_its_units():
+    pair = op.CMDP.stationary(
+        PAIR.transitions,
+        PAIR.stored_rewards(),
+        np.stack([PAIR.stored_costs()[0], 100 * PAIR.stored_costs()[0]]),
+        [LIMIT, 100 * LIMIT],
+        PAIR.initial,
+        horizon=2,
+        cost_range=[(0, 1), (0, 100)],
+    )
+    policy, _ = costly(PAIR)
+    # The first is off by 0.64 parts of its range, the second by 0.84.
+    baseline = op.SafeBaseline(policy, [op.SafetyMargin(LIMIT, 0.599), op.SafetyMargin(60.0, 40.0)])
+    learner = op.OptPessMix(
+        shape=pair.shape, initial=pair.initial, baseline=baseline, cost_range=[(0, 1), (0, 100)]
+    )
+    with pytest.warns(op.GuaranteeWarning):
+        run = op.simulate(pair, learner, episodes=5, progress=False)
+    assert run.void_because == (
+        "the baseline costs 124 in this model (constraint 1); the learner was told that it costs at "
+        "most 40"
+    )
+
+
+def test_a_true_claim_in_units_keeps_the_guarantee():
+    model, limit = in_units()
+    policy = cases.always_first(model)
+    cost = op.evaluate(policy, model.costs[0], model.transitions, model.initial)
+    baseline = op.SafeBaseline(policy, op.SafetyMargin(limit, cost))
+    given = {"shape": model.shape, "initial": model.initial, "cost_range": (0.5, 10.5)}
+    run = op.simulate(model, op.OptPessMix(baseline=baseline, **given), episodes=5, progress=False)
+    assert run.void_because is None
+    assert run.guarantee is not None

@@ -147,3 +147,24 @@ def test_an_estimated_safe_cost_is_not_forecast_and_not_warned_about():
     learner = cases.optpess_lp(PAIR, 100, baseline=baseline)
     assert op.forecast(PAIR, learner).leaves_baseline is None
     assert cases.run_of(PAIR, learner).baseline_episodes[0] == 100
+
+
+def test_the_tightening_horizon_does_not_depend_on_the_unit_of_cost():
+    # The margin was taken in the user's units.
+    pair = op.zoo.pair()
+    model = op.CMDP.stationary(
+        pair.transitions,
+        pair.stored_rewards(),
+        8 * pair.stored_costs() + 2,
+        8 * 0.6 + 4,
+        pair.initial,
+        horizon=2,
+        cost_range=(2, 10),
+    )
+    given = {"shape": pair.shape, "initial": pair.initial, "num_episodes": 10**9}
+    plain = op.OptPessPrimalDual(margin=op.SafetyMargin(0.6, 0.135), **given)
+    margin = op.SafetyMargin(8 * 0.6 + 4, 8 * 0.135 + 4)
+    mapped = op.OptPessPrimalDual(margin=margin, cost_range=(2, 10), **given)
+    expected = op.forecast(pair, plain).tightening_horizon
+    assert expected == plain.guarantee.tightening_horizon
+    assert op.forecast(model, mapped).tightening_horizon == pytest.approx(expected, rel=1e-9)

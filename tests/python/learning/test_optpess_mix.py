@@ -223,7 +223,7 @@ def test_what_is_out_of_range_is_refused_by_name(changes, message):
 def test_a_model_with_other_limits_is_refused():
     problem = op.zoo.problem("inventory_stock_out")
     one = learner_for(op.zoo.problem("inventory"))
-    with pytest.raises(op.InvalidInputError, match="constraints"):
+    with pytest.raises(op.InvalidInputError, match="model has 2 limits and learner 1"):
         op.simulate(problem.model, one, episodes=10, progress=False)
     with pytest.raises(op.InvalidInputError, match="2 limits"):
         op.OptPessLP(

@@ -96,7 +96,7 @@ BASELINES = {
     ),
     "a margin as the limit": (
         lambda: op.SafeBaseline.estimated(FIRST, MARGIN),
-        ["cost_limit is of type SafetyMargin", NUMBER],
+        ["cost_limit is a SafetyMargin", NUMBER],
     ),
     "a number as the radius": (
         lambda: op.SafeBaseline.estimated(FIRST, 1.0, radius=0.1),
@@ -114,11 +114,11 @@ ARGUMENTS = {
     ),
     "a policy as the baseline": (
         lambda: lp(baseline=FIRST),
-        ["baseline is of type ndarray", THE_BASELINE],
+        ["baseline is an ndarray", THE_BASELINE],
     ),
     "a margin as the baseline": (
         lambda: mix(baseline=MARGIN),
-        ["baseline is of type SafetyMargin", THE_BASELINE],
+        ["baseline is a SafetyMargin", THE_BASELINE],
     ),
     "a number as the margin": (
         lambda: primal_dual(margin=0.5),
@@ -130,7 +130,7 @@ ARGUMENTS = {
     ),
     "a baseline as the margin": (
         lambda: primal_dual(margin=BASELINE),
-        ["margin is of type SafeBaseline", THE_MARGIN],
+        ["margin is a SafeBaseline", THE_MARGIN],
     ),
     "two limits where one is taken": (
         lambda: primal_dual(margin=TWO),
@@ -174,7 +174,7 @@ ARGUMENTS = {
     ),
     "a table as the first of knowledge": (
         lambda: mix(knowledge=op.Knowledge(np.zeros((4, 2)))),
-        ["stationary is of type ndarray", "True or False"],
+        ["stationary is an ndarray", "True or False"],
     ),
     "a number as exploration": (
         lambda: mix(exploration=0.2),
@@ -254,10 +254,7 @@ ARGUMENTS = {
 FILES = {
     "a number as a path": (lambda: op.load_learner(5), ["path is 5, of type int", "pathlib.Path"]),
     "no path": (lambda: op.load_learner(None), ["path is None", "pathlib.Path"]),
-    "a learner as a path": (
-        lambda: op.load_learner(lp()),
-        ["path is of type OptPessLP", "pathlib.Path"],
-    ),
+    "a learner as a path": (lambda: op.load_learner(lp()), ["path is an OptPessLP", "pathlib.Path"]),
     "a number as a path to write": (lambda: lp().save(5), ["path is 5, of type int", "pathlib.Path"]),
 }
 TABLE = {

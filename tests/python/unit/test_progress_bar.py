@@ -268,7 +268,7 @@ def looked_at_often(monkeypatch):
         *_, count, _trace, _audit, _keep, bar = arguments
         if bar is not None:
             bar(count * len(arguments[3]) // 2)
-        return run(*arguments)
+        return run(*arguments[:-1], None)  # a slow machine must not add a look
 
     monkeypatch.setattr("optpess._core.simulate_learner", simulate)
 
