@@ -231,7 +231,6 @@ MISTAKES = {
             lambda: observe(states=[0, 1], actions=[0, 0], rewards=[0.5] * 2, costs=[0.2] * 2),
         ),
         ("a state that does not exist", "states", lambda: observe(states=[0, 4, 2])),
-        ("NaN as a reward", "rewards", lambda: observe(rewards=[0.5, np.nan, 0.5])),
         ("states as floats", "states", lambda: observe(states=[0.0, 1.5, 2.0])),
         (
             "observed before it was planned",
@@ -362,6 +361,11 @@ MISTAKES = {
             "a missing action that was played",
             "actions",
             lambda: observe(mix(actions=MASK), states=[0, 1, 2], actions=[0, 1, 0]),
+        ),
+        (
+            "an environment with missing actions that the learner does not know of",
+            "actions",
+            lambda: drive(op.environments.as_gymnasium(model(actions=MASK)), learner=mix()),
         ),
     ],
 }

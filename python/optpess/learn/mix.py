@@ -11,7 +11,6 @@ from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
 from optpess.checks import check_type, real_number, truth_value, whole_number
 from optpess.display import short
-from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, check_baseline, states_its_arguments, with_last_step
 from optpess.learn.given import Given
 from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem, factor_of
@@ -301,10 +300,8 @@ def certify(policy: PolicyLike, learner: OptPessMix) -> PolicyBounds:
         >>> op.certify(pair.safe_policy, learner).upper  # nothing has been seen yet
         array([2.])
     """
-    if not isinstance(learner, OptPessMix):
-        raise InvalidInputError(
-            f"learner is {type(learner).__name__}; only OptPessMix has confidence sets to certify with"
-        )
+    hint = "it has the confidence sets; the order is certify(policy, learner)"
+    check_type("learner", learner, OptPessMix, hint)
     upper, lower, own, episodes = learner._inner.certify(policy)
     played, units, horizon = np.array(episodes), learner.units, learner.shape.horizon
     return PolicyBounds(
