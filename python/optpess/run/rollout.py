@@ -12,6 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from optpess import _core
 from optpess.arrays import FloatArray
 from optpess.checks import check_path, check_type, shown, truth_value, whole_number
@@ -127,7 +129,8 @@ def rollout(
     driver = _Driver(learner, env, seed, reward_range)
     _check_turn(learner)
     reports = _Reports.of(driver, count, checkpoint, log, callback)
-    reports.begin(ProgressBar(count, "episodes") if show_progress else None)
+    left = count - len(reports.record)
+    reports.begin(ProgressBar(left, "episodes") if show_progress else None)
     try:
         driver.play(count, reports)
         reports.end()
@@ -175,6 +178,7 @@ class _Reports:
     lines: EpisodeLog | None
     callback: Callable[[Episode], object] | None
     bar: ProgressBar | None = None
+    _resumed: int = 0  # how many episodes the record began with
     _next_report: float = 0.0
     _next_checkpoint: float = 0.0
 
@@ -217,7 +221,7 @@ class _Reports:
             self._save()
         if self.lines is not None:
             self.lines.open()
-        self.bar = bar
+        self.bar, self._resumed = bar, len(self.record)
         now = time.monotonic()
         self._next_report = now + _SECONDS_BETWEEN_REPORTS
         self._next_checkpoint = now + _SECONDS_BETWEEN_CHECKPOINTS
@@ -225,13 +229,13 @@ class _Reports:
     def call(self, number: int) -> bool:
         """Calls the callback; returns whether to stop."""
         assert self.callback is not None
-        stop = self.callback(Episode(*self.record.last(number))) is True
+        stop = self.callback(Episode(*self.record.last(number)))
         if self.learner.episodes_observed != number + 1:
             raise InvalidInputError(
                 "the callback moved the learner: it may look at it, but observe, and a rollout of the "
                 "same learner, belong outside"
             )
-        return stop
+        return isinstance(stop, bool | np.bool_) and bool(stop)
 
     def report(self, now: float) -> None:
         """What is due from time to time."""
@@ -240,7 +244,7 @@ class _Reports:
         if self.lines is not None:
             self.lines.write()
         if self.bar is not None:
-            self.bar(len(self.record))
+            self.bar(len(self.record) - self._resumed)
         if now >= self._next_checkpoint:
             self._next_checkpoint = now + _SECONDS_BETWEEN_CHECKPOINTS
             self._save()
@@ -257,7 +261,9 @@ class _Reports:
             self.bar.close()
 
     def _save(self) -> None:
-        if self.store is not None:
+        # A learner that something else has moved does not fit its episodes: the old file stays.
+        fits = self.learner.episodes_observed == self.first + len(self.record)
+        if self.store is not None and fits:
             self.store.save(self.learner, self.record, self.first)
 
 

@@ -593,6 +593,7 @@ def test_a_callback_stops_the_rollout_with_true_and_with_nothing_else():
     result = played(learner, Track(), 80, callback=lambda episode: episode.number == 9)
     assert len(result) == learner.episodes_observed == 10
     assert len(played(learner, Track(), 20, callback=lambda episode: episode.number)) == 20
+    assert len(played(learner, Track(), 20, callback=lambda _: np.float64(1) > 0)) == 1
     assert learner.pending is None
 
 

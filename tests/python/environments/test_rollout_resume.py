@@ -373,6 +373,32 @@ def test_a_checkpoint_of_something_else_is_refused_by_what_differs(name, checkpo
     assert checkpoint.read_bytes() == before
 
 
+def test_a_checkpoint_is_not_replaced_by_one_of_a_learner_that_was_moved(tmp_path):
+    path, learner = tmp_path / "rollout.npz", made("OptPessMix")
+    with pytest.raises(op.InvalidInputError, match="the callback moved the learner"):
+        played(learner, None, checkpoint=path, callback=lambda _: played(learner, None, 1))
+    assert len(played(made("OptPessMix"), Track(), 5, checkpoint=path)) == 5
+
+
+def test_progress_of_a_resumed_rollout_counts_what_this_call_plays(checkpoint, monkeypatch):
+    said = []
+
+    class Bar:
+        def __init__(self, total, unit):
+            said.append(total)
+
+        def __call__(self, done):
+            said.append(done)
+
+        def close(self):
+            said.append("closed")
+
+    monkeypatch.setattr("optpess.run.rollout.ProgressBar", Bar)
+    monkeypatch.setattr("optpess.run.rollout._SECONDS_BETWEEN_REPORTS", 0.0)
+    played(made("OptPessMix"), None, 45, checkpoint=checkpoint, progress=True)
+    assert said == [5, 1, 2, 3, 4, 5, "closed"]
+
+
 def test_a_learner_that_is_somewhere_else_is_refused(checkpoint):
     learner = made("OptPessMix")
     played(learner, None, 7)
