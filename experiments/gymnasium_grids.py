@@ -186,8 +186,8 @@ PROBLEMS = [
         reward_range=(0, 1),
         start=0,
         actions=careful_on_ice,
-        episodes=120_000,
-        seeds=5,
+        episodes=300_000,
+        seeds=4,
     ),
     Problem(
         "CliffWalking",
@@ -228,7 +228,7 @@ def rolled(task: tuple[int, int]) -> dict[str, Any]:
     problem, seed = PROBLEMS[task[0]], task[1]
     learner = problem.learner(seed)
     env = Judged(problem.env(), learner, problem.model())
-    start = time.perf_counter()
+    start = time.process_time()
     result = op.rollout(learner, env, episodes=problem.episodes, seed=seed, progress=False)
     return {
         "return": windows(result.returns),
@@ -237,7 +237,7 @@ def rolled(task: tuple[int, int]) -> dict[str, Any]:
         "expected return": windows(np.array(env.values)),
         "expected cost": windows(np.array(env.costs)),
         "largest expected cost": max(env.costs),
-        "us an episode": (time.perf_counter() - start) / problem.episodes * 1e6,
+        "us an episode": (time.process_time() - start) / problem.episodes * 1e6,
     }
 
 
@@ -245,7 +245,7 @@ def simulated(task: tuple[int, int, str]) -> dict[str, Any]:
     """One simulation on the tables, with the noise of this name."""
     problem, seed = PROBLEMS[task[0]], task[1]
     model = problem.model(noise={"default": None, "means": op.Deterministic()}[task[2]])
-    start = time.perf_counter()
+    start = time.process_time()
     run = op.simulate(
         model,
         problem.learner(0),
@@ -255,7 +255,7 @@ def simulated(task: tuple[int, int, str]) -> dict[str, Any]:
         trace=True,
         progress=False,
     )
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     trace = run.traces[0]
     return {
         "return": windows(trace.rewards.sum(axis=1)),
@@ -271,7 +271,7 @@ def simulated(task: tuple[int, int, str]) -> dict[str, Any]:
 
 # What is compared between rollouts and simulations, each as the mean over all episodes of a run.
 COMPARED = ("return", "cost", "on baseline", "expected return", "expected cost")
-SIMULATIONS = 20
+SIMULATIONS = 12
 
 
 def of_problem(number: int, pool: ProcessPoolExecutor) -> dict[str, Any]:
@@ -282,7 +282,9 @@ def of_problem(number: int, pool: ProcessPoolExecutor) -> dict[str, Any]:
     plan = op.solve(model)
     assert cost <= problem.safe_cost
     groups = {"rollout": list(pool.map(rolled, [(number, seed) for seed in range(problem.seeds)]))}
-    for noise in ("default", "means") if isinstance(model.noise, op.Bernoulli) else ("default",):
+    # Bernoulli draws in [-100, 0] are far from what the environment shows; the means are too.
+    bernoulli = isinstance(model.noise, op.Bernoulli)
+    for noise in ("default", "means") if bernoulli and problem.reward_range != (0, 1) else ("default",):
         tasks = [(number, seed, noise) for seed in range(SIMULATIONS)]
         runs = list(pool.map(simulated, tasks))
         groups[f"simulate, {runs[0]['noise']}"] = runs
@@ -330,7 +332,7 @@ def tables(record: dict[str, Any]) -> str:
             f"within the limit returns {best['return']:.4g} and costs {best['cost']:.3g}.",
             "",
             f"| | runs | expected return, first {size:,} | last {size:,} | cost, first | last "
-            "| on the baseline, first | last | largest expected cost | time an episode |",
+            "| on the baseline, first | last | largest expected cost | processor time an episode |",
             "| --- " * 10 + "|",
         ]
         for group, runs in found["groups"].items():
@@ -360,7 +362,7 @@ def draw(record: dict[str, Any]) -> Any:
         figure.subplots(1, len(PROBLEMS)), record["problems"].items(), strict=True
     ):
         size = found["episodes"] / WINDOWS
-        middles = (np.arange(WINDOWS) + 0.5) * size
+        middles = (np.arange(WINDOWS) + 0.5) * size / 1000
         bands = {"Bernoulli()": "#0b6e99", "Deterministic()": "#65a30d"}
         for group, runs in found["groups"].items():
             lines = np.array([run["expected return"] for run in runs])
@@ -377,7 +379,9 @@ def draw(record: dict[str, Any]) -> Any:
             )
         axis.axhline(found["baseline"]["return"], color="#1e293b", linestyle=":", label="baseline")
         axis.axhline(found["optimum"]["return"], color="#1e293b", linestyle="--", label="optimum")
-        axis.set(title=name, xlabel="episode", ylabel="expected return of what was deployed")
+        axis.set(
+            title=name, xlabel="episode, in thousands", ylabel="expected return of what was deployed"
+        )
         axis.grid(visible=True, alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False, fontsize=8)

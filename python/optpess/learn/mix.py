@@ -51,7 +51,13 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """How much :class:`OptPessMix` explores. No guarantee depends on it."""
+    """How much :class:`OptPessMix` explores. No guarantee depends on it.
+
+    Example:
+        >>> import optpess as op
+        >>> op.Exploration(share=0.1)
+        Exploration(share=0.1, least_share=0.01, threshold=1.0)
+    """
 
     share: float = 0.2
     """The explorer's share of the episodes when nothing has been gained, times the relative gap that is
@@ -69,8 +75,8 @@ class OptPessMix(Learner):
 
     Given a safe policy, the learner needs no number of episodes and never waits. A policy is certified
     by the worst case over confidence sets and by the episodes it has played itself; the weights of
-    better policies grow as their certificates fall. Observed rewards and costs must lie in [0, 1],
-    unless ``variance_proxy`` is given.
+    better policies grow as their certificates fall. Observed rewards and costs must lie in their
+    ranges, unless ``variance_proxy`` is given.
 
     Args:
         shape: ...
@@ -234,7 +240,17 @@ def _cost_tables(costs: ArrayLike | None, constraints: int) -> list[Any] | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyBounds:
-    """What is certified of a policy's expected costs, and what it rests on."""
+    """What is certified of a policy's expected costs, and what it rests on.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...                         baseline=pair.baseline)
+        >>> bounds = op.certify(pair.safe_policy, learner)
+        >>> bounds.is_safe, bounds.upper, bounds.limits
+        (False, array([2.]), array([0.6]))
+    """
 
     worst_case: FloatArray
     """Upper bounds, ``[M]``: the worst case over the confidence sets, which rest on all episodes."""
@@ -271,6 +287,10 @@ def certify(policy: PolicyLike, learner: OptPessMix) -> PolicyBounds:
     """Bounds on the expected costs of a policy ``[H, S, A]``, by all that a learner has seen.
 
     With probability 1 - delta the bounds of all policies hold at all times at once.
+
+    Args:
+        policy: ``[H, S, A]``, any policy.
+        learner: what it has seen, and its limits.
 
     Example:
         >>> import numpy as np, optpess as op

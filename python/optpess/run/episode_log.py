@@ -96,13 +96,13 @@ class EpisodeLog:
 
     def _kept(self, resumed: bool) -> tuple[int, int]:
         """How many episodes of the record the file has, and its size up to there."""
-        if not self._path.parent.is_dir():
-            raise InvalidInputError(f"log is {str(self._path)!r}; its folder does not exist")
+        with naming(self._path):
+            self._path.parent.stat()
         if not self._path.exists() or self._path.stat().st_size == 0:
             return 0, 0
         own = self._lines(0) if resumed else iter(())
         size, place, last = 0, 0, None
-        with self._path.open("rb") as file:
+        with naming(self._path), self._path.open("rb") as file:
             for number, raw in enumerate(file):
                 text = raw.decode("utf-8", errors="replace")
                 if number == 0:

@@ -40,7 +40,15 @@ _ONCE: tuple[tuple[()], ...] = ((),)
 
 
 class Episode(NamedTuple):
-    """What a callback of :func:`rollout` is told of an episode."""
+    """What a callback of :func:`rollout` is told of an episode.
+
+    Example:
+        >>> import optpess as op
+        >>> episode = op.Episode(number=0, total_reward=1.5, total_cost=(0.5,), length=3,
+        ...                      source="Baseline")
+        >>> episode.total_reward, episode.total_cost[0]
+        (1.5, 0.5)
+    """
 
     number: int
     """From 0, counted by the learner."""
@@ -363,7 +371,8 @@ class _Driver:
             if not low <= 0.0 <= high:
                 raise InvalidInputError(
                     f"env terminated an episode after {length} of {self.learner.shape.horizon} steps; "
-                    f"the rest earns and costs nothing, but {name} is {(low, high)}: it must contain 0"
+                    f"after the end rewards and costs are 0, but {name} is {(low, high)}: it must "
+                    "contain 0"
                 )
 
     def _refused(self, error: InvalidInputError, length: int) -> InvalidInputError:

@@ -57,10 +57,10 @@ class RolloutCheckpoint:
     """
 
     def __init__(self, path: Path, facts: dict[str, Any], learner: Learner) -> None:
-        if not path.parent.is_dir():
-            raise InvalidInputError(f"checkpoint is {str(path)!r}; its folder does not exist")
-        if path.is_dir():
-            raise InvalidInputError(f"checkpoint is {str(path)!r}, a folder; it must be a file")
+        with storage.naming(path):
+            path.parent.stat()
+            if path.is_dir():
+                raise IsADirectoryError
         self._path, self._facts, self._start = path, facts, _hash_of(learner)
 
     def exists(self) -> bool:

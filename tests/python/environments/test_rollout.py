@@ -280,7 +280,7 @@ def test_an_early_end_is_refused_if_a_reward_of_0_is_outside_of_the_range():
     refused(
         learner,
         Ends(2),
-        "the rest earns and costs nothing, but reward_range is (0.125, 1.0): it must contain 0",
+        "after the end rewards and costs are 0, but reward_range is (0.125, 1.0): it must contain 0",
         reward_range=(0.125, 1),
     )
     assert goes_on(learner)
@@ -462,9 +462,6 @@ def test_sizes_that_do_not_fit_are_refused():
         ({"checkpoint": 3}, "checkpoint is 3, of type int; it must be a text or a pathlib.Path"),
         ({"log": 3}, "log is 3, of type int; it must be a text or a pathlib.Path"),
         ({"progress": "no"}, "progress is 'no'"),
-        ({"log": "nowhere/log.csv"}, "its folder does not exist"),
-        ({"checkpoint": "nowhere/rollout.npz"}, "its folder does not exist"),
-        ({"checkpoint": "."}, "a folder; it must be a file"),
         ({"checkpoint": "same", "log": "./same"}, "log and checkpoint are the same file"),
     ],
 )
@@ -473,6 +470,27 @@ def test_bad_arguments_are_refused_and_change_nothing(options, piece, tmp_path, 
     learner = learner_for(Track())
     before = stored(learner)
     refused(learner, Track(), piece, **options)
+    assert stored(learner) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "piece"),
+    [
+        ({"log": "nowhere/log.csv"}, "there is no folder nowhere"),
+        ({"checkpoint": "nowhere/rollout.npz"}, "there is no folder nowhere"),
+        ({"log": "nowhere/log.csv", "checkpoint": "rollout.npz"}, "there is no folder nowhere"),
+        ({"checkpoint": "."}, "is a folder, not a file"),
+        ({"log": "."}, "is a folder, not a file"),
+    ],
+)
+def test_a_place_where_no_file_can_be_is_found_before_the_first_episode(
+    options, piece, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    learner = learner_for(Track())
+    before = stored(learner)
+    refused(learner, Track(), piece, error=OSError, **options)
     assert stored(learner) == before
     assert list(tmp_path.iterdir()) == []
 
