@@ -85,6 +85,13 @@ for start, wanted in [
     print(f"{start}<tab>  {len(names)} names")
     assert wanted in names
     assert not any(name.startswith("_") or name == "annotations" for name in names), names
+# Progress of a long call, as the kernel of a notebook shows it: this shell is made to look like one.
+shell.kernel = object()
+with capture_output() as shown:
+    shell.run_cell("op.simulate(media.model, learner, episodes=10_000_000, seed=1)")
+texts = [output.data["text/plain"] for output in shown.outputs if "episodes/s" in str(output.data)]
+print(f"progress in a notebook: {len(texts)} times, at last {texts[-1]}")
+assert "s left" in texts[0]
 print(
     f"{len(CELLS.strip().splitlines())} cells; the longest answer has {longest} lines; "
     f"tables in notebooks for {len(tables)} of them"

@@ -244,11 +244,11 @@ ARGUMENTS = {
     ),
     "certify with another learner": (
         lambda: op.certify(FIRST, lp()),
-        ["learner is of type OptPessLP", "must be of type OptPessMix"],
+        ["learner is an OptPessLP", "must be of type OptPessMix"],
     ),
     "certify with swapped arguments": (
         lambda: op.certify(mix(), FIRST),
-        ["learner is of type ndarray", "the order is certify(policy, learner)"],
+        ["learner is an ndarray", "the order is certify(policy, learner)"],
     ),
 }
 FILES = {
