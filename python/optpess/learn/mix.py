@@ -13,7 +13,7 @@ from optpess.checks import check_type, real_number, truth_value, whole_number
 from optpess.display import short
 from optpess.learn.base import Learner, check_baseline, states_its_arguments, with_last_step
 from optpess.learn.given import Given
-from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem, factor_of
+from optpess.learn.terms import ConfidenceRule, Guarantee, SafeBaseline, Theorem, factor_of
 from optpess.model.missing_actions import fold_rows
 from optpess.model.units import CostRange, Range, Units
 
@@ -187,6 +187,37 @@ class OptPessMix(Learner):
     def cost_limits(self) -> FloatArray:
         """The cost limits, ``[M]``."""
         return np.array(self.parameters["cost_limits"])
+
+    @property
+    def contradiction(self) -> str | None:
+        """How the episodes so far contradict what was stated of the baseline; None if they do not.
+
+        With probability 1 - delta the baseline costs at least its best case over the confidence sets. If
+        that is above what was stated, the statement is false, and the learner has no guarantee.
+        """
+        if self.episodes_observed == 0:
+            return None
+        _, policy, _ = self._inner.start()
+        least = certify(policy, self).best_case
+        safe = self.parameters["safe_costs"]
+        stated = self.cost_limits if safe is None else np.array(safe)
+        above = np.flatnonzero(least > stated + 1e-9 * np.maximum(1.0, np.abs(stated)))
+        if not above.size:
+            return None
+        m = int(above[0])
+        which = f" of constraint {m}" if len(stated) > 1 else ""
+        claim = "less than" if safe is None else "at most"
+        return (
+            f"the baseline costs at least {least[m]:.4g}{which}, by the {self.episodes_observed:,} "
+            f"episodes so far; the learner was told that it costs {claim} {stated[m]:.4g}"
+        )
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is promised; None if an argument is outside of the theorems, or if the episodes so far
+        contradict what was stated of the baseline (``contradiction``).
+        """
+        return super().guarantee if self.contradiction is None else None
 
     def worst_kernel(self, policy: PolicyLike, constraint: int = 0) -> tuple[float, FloatArray]:
         """The largest expected cost of a policy over all kernels within the boxes of the confidence
