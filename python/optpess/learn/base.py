@@ -530,15 +530,7 @@ class MarginLearner(Learner):
     ) -> None:
         name, shown = self._algorithm
         limits, costs = _one_margin(margin)
-        given = Given.of(
-            shape,
-            1,
-            reward_range=reward_range,
-            cost_range=cost_range,
-            actions=actions,
-            seed=seed,
-            bounded_observations=bounded_observations,
-        )
+        given = Given.of(shape, 1, reward_range, cost_range, actions, seed, bounded_observations)
         inner = _core.margin_learner(
             name,
             given.shape,

@@ -51,12 +51,12 @@ class Given:
         cls,
         shape: object,
         num_constraints: int,
-        *,
         reward_range: Range,
         cost_range: CostRange,
         actions: ArrayLike | None,
         seed: SupportsIndex,
         bounded_observations: bool = True,
+        *,
         variance_proxy: float | None = None,
     ) -> Self:
         """The arguments as a user gives them."""

@@ -139,10 +139,10 @@ class OptPessMix(Learner):
         given = Given.of(
             shape,
             len(limits),
-            reward_range=reward_range,
-            cost_range=cost_range,
-            actions=actions,
-            seed=seed,
+            reward_range,
+            cost_range,
+            actions,
+            seed,
             variance_proxy=variance_proxy,
         )
         settings = {

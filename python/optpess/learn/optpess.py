@@ -91,15 +91,7 @@ class OptPessLP(Learner):
         baseline = check_baseline(baseline, shape)
         if engine not in ("parametric", "highs"):
             raise unknown_name("engine", engine, ("parametric", "highs"))
-        given = Given.of(
-            shape,
-            1,
-            reward_range=reward_range,
-            cost_range=cost_range,
-            actions=actions,
-            seed=seed,
-            bounded_observations=bounded_observations,
-        )
+        given = Given.of(shape, 1, reward_range, cost_range, actions, seed, bounded_observations)
         sharp = isinstance(confidence, Sharp)
         safe_costs = baseline.safe_costs
         inner = _core.Learner.optpess_lp(

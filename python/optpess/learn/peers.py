@@ -87,15 +87,7 @@ class AlwaysBaseline(PeerLearner):
         seed: SupportsIndex = 0,
     ) -> None:
         baseline = check_baseline(baseline, shape)
-        given = Given.of(
-            shape,
-            1,
-            reward_range=reward_range,
-            cost_range=cost_range,
-            actions=actions,
-            seed=seed,
-            bounded_observations=bounded_observations,
-        )
+        given = Given.of(shape, 1, reward_range, cost_range, actions, seed, bounded_observations)
         safe_costs = baseline.safe_costs
         inner = _core.always_baseline(
             initial,
@@ -383,15 +375,7 @@ class CUCRL(PeerLearner):
     ) -> None:
         baseline = check_baseline(baseline, shape)
         safe_costs = _known_costs(baseline, "C-UCRL")
-        given = Given.of(
-            shape,
-            1,
-            reward_range=reward_range,
-            cost_range=cost_range,
-            actions=actions,
-            seed=seed,
-            bounded_observations=bounded_observations,
-        )
+        given = Given.of(shape, 1, reward_range, cost_range, actions, seed, bounded_observations)
         inner = _core.cucrl(
             transitions,
             initial,
@@ -481,15 +465,7 @@ class SOPS(PeerLearner):
     ) -> None:
         baseline = check_baseline(baseline, shape)
         safe_costs = _known_costs(baseline, "S-OPS")
-        given = Given.of(
-            shape,
-            1,
-            reward_range=reward_range,
-            cost_range=cost_range,
-            actions=actions,
-            seed=seed,
-            bounded_observations=bounded_observations,
-        )
+        given = Given.of(shape, 1, reward_range, cost_range, actions, seed, bounded_observations)
         inner = _core.sops(
             initial,
             baseline.policy,

@@ -85,6 +85,18 @@ def refused(kind, *pieces, error=op.InvalidInputError):
         assert re.search(re.escape(piece), str(caught.value)), f"{piece!r} not in: {caught.value}"
 
 
+def refused_in_one_sentence(call, pieces):
+    """Expects a refusal as invalid input, in one line of text that contains the pieces."""
+    with pytest.raises(op.OptPessError) as caught:
+        call()
+    message = str(caught.value)
+    assert type(caught.value) is op.InvalidInputError
+    for piece in pieces:
+        assert piece in message, f"{piece!r} is not in: {message}"
+    assert "\n" not in message
+    assert not re.search(r"\bat 0x|Traceback|argument \d|next_policy was called", message)
+
+
 def calls(model):
     """Every public function, as (name, function of no arguments), on a model."""
     _, num_states, num_actions = model.shape

@@ -3,12 +3,12 @@
 To add one, add a row to the table of its group.
 """
 
-import re
 import sys
 
 import numpy as np
 import optpess as op
 import pytest
+from support.healthy import refused_in_one_sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore:this run is expected")
 
@@ -380,22 +380,10 @@ TABLE = {
 }
 
 
-def check_message(call, pieces):
-    """The call is refused as an invalid input, with these pieces in one line of text."""
-    with pytest.raises(op.OptPessError) as caught:
-        call()
-    message = str(caught.value)
-    assert type(caught.value) is op.InvalidInputError
-    for piece in pieces:
-        assert piece in message, f"{piece!r} is not in: {message}"
-    assert "\n" not in message
-    assert not re.search(r"\bat 0x|Traceback|argument \d|next_policy was called", message)
-
-
 @pytest.mark.parametrize("mistake", TABLE)
 def test_a_mistake_is_refused_in_one_sentence(mistake):
     call, pieces = TABLE[mistake]
-    check_message(call, pieces)
+    refused_in_one_sentence(call, pieces)
 
 
 @pytest.mark.parametrize("mistake", PROBLEMS)
@@ -411,7 +399,7 @@ def test_a_learner_for_another_problem_is_refused_with_what_to_change(mistake):
     }
     for name, each in calls.items():
         for call in each:
-            check_message(call, [piece.format(name) for piece in pieces])
+            refused_in_one_sentence(call, [piece.format(name) for piece in pieces])
     assert learner._inner.to_bytes() == before
 
 
@@ -443,14 +431,14 @@ def test_a_file_of_another_kind_is_refused_with_what_reads_it(files, kind):
     for call, own in ((op.load_run, "Run"), (op.Comparison.load, "Comparison"), (op.reproduce, "Run")):
         if own != kind:
             path = files / f"{kind}.npz"
-            check_message(
+            refused_in_one_sentence(
                 lambda call=call, path=path: call(path), [f"optpess.{kind}/", f"{reader} reads"]
             )
 
 
 @pytest.mark.parametrize("call", [op.load_run, op.Comparison.load, op.reproduce])
 def test_a_file_that_cannot_be_read_is_named(files, call):
-    check_message(lambda: call(files / "text.npz"), ["text.npz is not a readable .npz file"])
+    refused_in_one_sentence(lambda: call(files / "text.npz"), ["text.npz is not a readable .npz file"])
     with pytest.raises(FileNotFoundError, match=r"nothing\.npz"):
         call(files / "nothing.npz")
     with pytest.raises(IsADirectoryError):
