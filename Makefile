@@ -20,7 +20,7 @@ BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-instructions bench-plots bench-rollout fingerprint billion experiments comparison mixing staged-rollout gymnasium clean tools peers module
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs-test bench bench-rust bench-instructions bench-plots bench-rollout fingerprint billion experiments comparison mixing staged-rollout gymnasium trials clean tools peers module
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -114,6 +114,11 @@ staged-rollout: build $(READY) ## the tables of docs/staged-rollout.md: simulate
 
 gymnasium: build $(READY) ## the tables and the picture of docs/gymnasium.md: real environments (6 min)
 	$(BIN)/python experiments/gymnasium_grids.py
+
+trials: $(BUILDER) ## the eight trials of a new user: wheel, empty environment, empty folder (5 min / 3 min)
+	rm -rf target/trials
+	$(BIN)/maturin build --release --interpreter $(BIN)/python --out target/trials
+	$(BIN)/python experiments/trials/run.py --wheel target/trials/optpess-*.whl $(BENCH_ARGS)
 
 clean: ## remove everything the tasks produced (1 s)
 	rm -rf target $(VENV) build dist demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis

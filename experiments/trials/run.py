@@ -143,9 +143,9 @@ def play(name: str, python: Path, environment: dict[str, str]) -> Outcome:
 def report(outcomes: list[Outcome], where: str, versions: str) -> str:
     """The page: a table, and a paragraph for each trial with what the user sees."""
     rows = [
-        f"| {number} | [{outcome.name}](../experiments/trials/{outcome.name}.py) | {_lines_text(outcome)} | "
-        f"{outcome.seconds:.1f} | {outcome.last} |"
-        for number, outcome in enumerate(outcomes, 1)
+        f"| {number} | [{one.name}](../experiments/trials/{one.name}.py) | {_lines_text(one)} | "
+        f"{one.seconds:.1f} | {one.last} |"
+        for number, one in enumerate(outcomes, 1)
     ]
     written = [outcome.lines for outcome in outcomes if outcome.name != "mistakes"]
     own, classes = sum(lines.own for lines in written), sum(lines.classes for lines in written)
@@ -153,11 +153,14 @@ def report(outcomes: list[Outcome], where: str, versions: str) -> str:
     good = sum(outcome.error is None for outcome in outcomes)
     head = f"""# Eight trials of a new user
 
-`experiments/trials/run.py` writes this page. Each trial is a script as a new user writes it, run {where}, with
-{versions}, on {datetime.date.today().isoformat()}. Each asserts what it claims. {good} of {len(outcomes)} succeeded.
+`experiments/trials/run.py` writes this page. Each trial is a script as a new user writes it, run
+{where},
+with {versions}, on {datetime.date.today().isoformat()}. Each asserts what it claims.
+{good} of {len(outcomes)} succeeded.
 
-Lines are those of the user's own code, as formatted: without blank lines, comments, docstrings, imports, asserts and prints;
-those of a simulator or a wrapper are counted apart. Seconds include the start of Python and all imports.
+Lines are those of the user's own code, as formatted: without blank lines, comments, docstrings, imports,
+asserts and prints; those of a simulator or a wrapper are counted apart. Seconds include the start of
+Python and all imports.
 
 | | trial | lines | seconds | what came out |
 | --- | --- | --- | ---: | --- |

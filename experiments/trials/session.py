@@ -4,6 +4,7 @@ Every result is a line at the prompt and a table in a notebook; names complete w
 a name that does not exist is met with the nearest one.
 """
 
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
@@ -79,11 +80,18 @@ for start, wanted in [
     ("run.", "deployed_cost"),
     ("live.", "to_frame"),
 ]:
-    _, matches = shell.complete(start)
-    names = {match.rpartition(".")[2] for match in matches}
+    with provisionalcompleter():
+        names = {found.text for found in shell.Completer.completions(start, len(start))}
     print(f"{start}<tab>  {len(names)} names")
     assert wanted in names
-    assert not any(name.startswith("_") for name in names), names
+    assert not any(name.startswith("_") or name == "annotations" for name in names), names
+# Progress of a long call, as the kernel of a notebook shows it: this shell is made to look like one.
+shell.kernel = object()
+with capture_output() as shown:
+    shell.run_cell("op.simulate(media.model, learner, episodes=10_000_000, seed=1)")
+texts = [output.data["text/plain"] for output in shown.outputs if "episodes/s" in str(output.data)]
+print(f"progress in a notebook: {len(texts)} times, at last {texts[-1]}")
+assert "s left" in texts[0]
 print(
     f"{len(CELLS.strip().splitlines())} cells; the longest answer has {longest} lines; "
     f"tables in notebooks for {len(tables)} of them"

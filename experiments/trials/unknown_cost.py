@@ -55,6 +55,6 @@ assert second.costs.mean() <= 30.0 and np.nanmax(second.certified_costs) <= 30.0
 assert second.returns.mean() > first.returns.mean()
 assert len(open("episodes.csv").read().splitlines()) == 10_001
 print(
-    f"{first.returns.mean():.2f} delivered in the first 3,000 episodes, {second.returns.mean():.2f} after "
-    f"them; mean wear {second.costs.mean():.1f} of 30 micrometres"
+    f"{first.returns.mean():.2f} delivered in 3,000 episodes, then {second.returns.mean():.2f}; "
+    f"mean wear {second.costs.mean():.1f} of 30 micrometres"
 )

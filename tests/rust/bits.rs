@@ -6,8 +6,13 @@ use optpess_core::run::{Outcome, Trace};
 /// The words of each part, by its name.
 pub type Bits = Vec<(&'static str, Vec<u64>)>;
 
-/// The name of the part that says how often each source was played.
-pub const PLAYS: &str = "plays";
+/// The parts that records did not have from the beginning.
+pub const LATER: [&str; 4] = [
+    "plays",
+    "deployed_values",
+    "deployed_costs",
+    "baseline_share",
+];
 
 /// A record. No field can be left out: one that is added does not compile until it is here.
 pub fn record_bits(record: &ReplicateRecord) -> Bits {
@@ -50,7 +55,7 @@ pub fn record_bits(record: &ReplicateRecord) -> Bits {
         ("least_slack", numbers(&[*least_slack])),
         ("repairs", vec![repairs.0, repairs.1.to_bits()]),
         ("safe_cost", numbers(&[*safe_cost])),
-        (PLAYS, plays.to_vec()),
+        ("plays", plays.to_vec()),
         ("weight", numbers(weight)),
         ("certified_cost", numbers(certified_cost)),
         // No word for learners without mixtures.

@@ -37,6 +37,7 @@ class ModelEnvironment(gymnasium.Env[int, int]):
         self.spec = EnvSpec("optpess/CMDP-v0", entry_point=made_by, kwargs={"model": model})
         limits = model.cost_limits.tolist()
         self.cost_limit = limits[0] if len(limits) == 1 else limits
+        self.existing_actions = model.actions
         self._horizon, self._num_actions, self._pairs = horizon, num_actions, num_states * num_actions
         self._kernel = _rows_of(model.transitions)
         self._same_at_every_step = model.transitions.horizon is None

@@ -34,7 +34,13 @@ _MOST_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentFinding:
-    """Something that is wrong with an environment, or could be."""
+    """Something that is wrong with an environment, or could be.
+
+    Example:
+        >>> import optpess as op
+        >>> print(op.environments.EnvironmentFinding("error", "env.reset returned None"))
+        error: env.reset returned None
+    """
 
     severity: str
     """``"error"`` if a learner cannot be driven by the environment, else ``"advice"``."""
@@ -47,7 +53,15 @@ class EnvironmentFinding:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentReport:
-    """What :func:`check` found."""
+    """What :func:`check` found.
+
+    Example:
+        >>> import optpess as op
+        >>> finding = op.environments.EnvironmentFinding("error", "env.reset returned None")
+        >>> report = op.environments.EnvironmentReport("Maze", (finding,), episodes=0, steps=0)
+        >>> report.is_sound
+        False
+    """
 
     environment: str
     """The environment, as text."""

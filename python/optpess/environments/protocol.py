@@ -20,9 +20,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from optpess.arrays import BoolArray
 from optpess.checks import whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.model import Shape
+from optpess.model.missing_actions import check_mask
 
 __all__ = [
     "EnvironmentFacts",
@@ -66,6 +68,8 @@ class EnvironmentFacts:
     """The limit that the environment states, or one for each constraint; None if it states none."""
     accepts_seed: bool
     """Whether ``reset`` takes a seed; without it, no episode can be repeated."""
+    existing_actions: BoolArray | None
+    """Which actions exist, ``[S, A]``, if the environment says so; None if all do, or it does not."""
     time_limit: int | None
     """After how many steps Gymnasium's ``TimeLimit`` truncates an episode, if it is known."""
 
@@ -84,6 +88,12 @@ def describe(env: object) -> EnvironmentFacts:
         first_action_number=first_action,
         cost_limit=_cost_limit(env),
         accepts_seed=all(_takes_seed(each.reset) for each in (env, unwrapped(env))),  # type: ignore[attr-defined]
+        existing_actions=check_mask(
+            getattr(unwrapped(env), "existing_actions", None),
+            num_states,
+            num_actions,
+            "env.existing_actions",
+        ),
         time_limit=limit if isinstance(limit, int) and limit > 0 else None,
     )
 

@@ -24,6 +24,9 @@ def as_gymnasium(model: CMDP) -> gymnasium.Env[int, int]:
     does not acts as the lowest one that does. The transition of the last step is drawn only if the
     transitions are the same at every step, as no model says what it is; else the state stays.
 
+    Args:
+        model: the model to sample.
+
     Example:
         >>> import optpess as op
         >>> env = op.environments.as_gymnasium(op.zoo.ring())

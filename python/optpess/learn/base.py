@@ -51,7 +51,8 @@ __all__ = [
 # The arguments that several learners take. `states_its_arguments` puts them into their docstrings.
 _ARGUMENTS = {
     "shape": "(H, S, A).",
-    "initial": "``[S]``, the distribution of the first state.",
+    "initial": "``[S]``, the distribution of the first state; or its number, if every episode starts\n"
+    "    there.",
     "margin": "the cost limit, and a cost below it that some policy attains.",
     "num_episodes": "K. It enters every radius, and episode K + 1 is refused.",
     "failure_probability": "delta, the probability with which the confidence bounds may fail.",
@@ -84,7 +85,16 @@ def states_its_arguments(learner: type[_AnyLearner]) -> type[_AnyLearner]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member:
-    """A policy of a :class:`Mixture`, with its weight and bounds on its cost."""
+    """A policy of a :class:`Mixture`, with its weight and bounds on its cost.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...                         baseline=pair.baseline)
+        >>> learner.next_policy().members[0].source
+        'Baseline'
+    """
 
     number: int
     """The number of the policy within its learner: the same number is the same policy."""
@@ -108,6 +118,15 @@ class Mixture:
     The expected cost of the episode, over the coin too, is the weighted sum of the members' costs, hence
     at most ``cost_bounds``, and these are within ``limits``. The member that the coin chose may cost
     more than the limit by itself.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...                         baseline=pair.baseline)
+        >>> mixture = learner.next_policy().mixture
+        >>> float(mixture.weights.sum()), bool((mixture.cost_bounds <= mixture.limits).all())
+        (1.0, True)
     """
 
     number: int
@@ -206,6 +225,14 @@ class Estimates:
     """Counts and averages of everything observed. Pairs that were not visited have zeros throughout,
     also in their row of transitions. Actions that do not exist have no visits and the averages of the
     action they stand in for.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...                         baseline=pair.baseline)
+        >>> learner.estimates
+        Estimates(0 of 8 (step, state, action) visited)
     """
 
     visits: IntArray
@@ -228,7 +255,16 @@ class Estimates:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signals:
-    """The biased reward and cost that the next plan will use."""
+    """The biased reward and cost that the next plan will use.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessLP(shape=pair.model.shape, initial=pair.model.initial, num_episodes=100,
+        ...                        baseline=pair.baseline)
+        >>> learner.signals.cost.shape
+        (2, 2, 2)
+    """
 
     reward: FloatArray | None
     """``[H, S, A]``; None while the safe cost, on which it depends, is being estimated."""
@@ -246,6 +282,18 @@ class Learner:
     A learner alternates between two calls: :meth:`next_policy` plans an episode, :meth:`observe` takes
     in what was seen. Learners can be copied and pickled. Use one of the subclasses, such as
     :class:`OptPessLP`.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...                         baseline=pair.baseline)
+        >>> deployment = learner.next_policy()
+        >>> states, rewards, costs = [0, 1], [1.0, 0.0], [0.0, 1.0]  # what was seen in an episode
+        >>> actions = [deployment.action(step, state) for step, state in enumerate(states)]
+        >>> learner.observe(states, actions, rewards, costs)
+        >>> learner.episodes_observed
+        1
     """
 
     _inner: _core.Learner

@@ -11,10 +11,9 @@ from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
 from optpess.checks import check_type, real_number, truth_value, whole_number
 from optpess.display import short
-from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner, check_baseline, states_its_arguments, with_last_step
 from optpess.learn.given import Given
-from optpess.learn.terms import ConfidenceRule, SafeBaseline, Theorem, factor_of
+from optpess.learn.terms import ConfidenceRule, Guarantee, SafeBaseline, Theorem, factor_of
 from optpess.model.missing_actions import fold_rows
 from optpess.model.units import CostRange, Range, Units
 
@@ -52,7 +51,13 @@ class Knowledge:
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """How much :class:`OptPessMix` explores. No guarantee depends on it."""
+    """How much :class:`OptPessMix` explores. No guarantee depends on it.
+
+    Example:
+        >>> import optpess as op
+        >>> op.Exploration(share=0.1)
+        Exploration(share=0.1, least_share=0.01, threshold=1.0)
+    """
 
     share: float = 0.2
     """The explorer's share of the episodes when nothing has been gained, times the relative gap that is
@@ -70,8 +75,8 @@ class OptPessMix(Learner):
 
     Given a safe policy, the learner needs no number of episodes and never waits. A policy is certified
     by the worst case over confidence sets and by the episodes it has played itself; the weights of
-    better policies grow as their certificates fall. Observed rewards and costs must lie in [0, 1],
-    unless ``variance_proxy`` is given.
+    better policies grow as their certificates fall. Observed rewards and costs must lie in their
+    ranges, unless ``variance_proxy`` is given.
 
     Args:
         shape: ...
@@ -183,6 +188,37 @@ class OptPessMix(Learner):
         """The cost limits, ``[M]``."""
         return np.array(self.parameters["cost_limits"])
 
+    @property
+    def contradiction(self) -> str | None:
+        """How the episodes so far contradict what was stated of the baseline; None if they do not.
+
+        With probability 1 - delta the baseline costs at least its best case over the confidence sets. If
+        that is above what was stated, the statement is false, and the learner has no guarantee.
+        """
+        if self.episodes_observed == 0:
+            return None
+        _, policy, _ = self._inner.start()
+        least = certify(policy, self).best_case
+        safe = self.parameters["safe_costs"]
+        stated = self.cost_limits if safe is None else np.array(safe)
+        above = np.flatnonzero(least > stated + 1e-9 * np.maximum(1.0, np.abs(stated)))
+        if not above.size:
+            return None
+        m = int(above[0])
+        which = f" of constraint {m}" if len(stated) > 1 else ""
+        claim = "less than" if safe is None else "at most"
+        return (
+            f"the baseline costs at least {least[m]:.4g}{which}, by the {self.episodes_observed:,} "
+            f"episodes so far; the learner was told that it costs {claim} {stated[m]:.4g}"
+        )
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is promised; None if an argument is outside of the theorems, or if the episodes so far
+        contradict what was stated of the baseline (``contradiction``).
+        """
+        return super().guarantee if self.contradiction is None else None
+
     def worst_kernel(self, policy: PolicyLike, constraint: int = 0) -> tuple[float, FloatArray]:
         """The largest expected cost of a policy over all kernels within the boxes of the confidence
         sets, and the kernel ``[H, S, A, S]`` that attains it (0 at the last step, which no value uses).
@@ -235,7 +271,17 @@ def _cost_tables(costs: ArrayLike | None, constraints: int) -> list[Any] | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PolicyBounds:
-    """What is certified of a policy's expected costs, and what it rests on."""
+    """What is certified of a policy's expected costs, and what it rests on.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...                         baseline=pair.baseline)
+        >>> bounds = op.certify(pair.safe_policy, learner)
+        >>> bounds.is_safe, bounds.upper, bounds.limits
+        (False, array([2.]), array([0.6]))
+    """
 
     worst_case: FloatArray
     """Upper bounds, ``[M]``: the worst case over the confidence sets, which rest on all episodes."""
@@ -273,6 +319,10 @@ def certify(policy: PolicyLike, learner: OptPessMix) -> PolicyBounds:
 
     With probability 1 - delta the bounds of all policies hold at all times at once.
 
+    Args:
+        policy: ``[H, S, A]``, any policy.
+        learner: what it has seen, and its limits.
+
     Example:
         >>> import numpy as np, optpess as op
         >>> pair = op.zoo.problem("pair")
@@ -281,10 +331,8 @@ def certify(policy: PolicyLike, learner: OptPessMix) -> PolicyBounds:
         >>> op.certify(pair.safe_policy, learner).upper  # nothing has been seen yet
         array([2.])
     """
-    if not isinstance(learner, OptPessMix):
-        raise InvalidInputError(
-            f"learner is {type(learner).__name__}; only OptPessMix has confidence sets to certify with"
-        )
+    hint = "it has the confidence sets; the order is certify(policy, learner)"
+    check_type("learner", learner, OptPessMix, hint)
     upper, lower, own, episodes = learner._inner.certify(policy)
     played, units, horizon = np.array(episodes), learner.units, learner.shape.horizon
     return PolicyBounds(

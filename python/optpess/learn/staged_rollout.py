@@ -25,7 +25,15 @@ _BOUND = "mixture of bets"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RolloutCertificate:
-    """Why the next episode is within the limits, and what that rests on."""
+    """Why the next episode is within the limits, and what that rests on.
+
+    Example:
+        >>> import optpess as op
+        >>> rollout = op.StagedRollout(cost_limit=1.0, baseline_cost=0.5, max_episode_cost=4.0)
+        >>> certificate = rollout.certificate
+        >>> certificate.costs, certificate.candidate_costs, certificate.episodes
+        (array([1.]), array([4.]), 0)
+    """
 
     costs: FloatArray
     """Upper bounds on the expected costs of the next episode, over the coin too, ``[M]``."""

@@ -74,6 +74,9 @@ def load_learner(path: str | PathLike[str]) -> Learner:
 
     Nothing is unpickled. A file that is damaged or holds something else is refused.
 
+    Args:
+        path: the file.
+
     Example:
         >>> import tempfile, pathlib, optpess as op
         >>> pair = op.zoo.problem("pair")

@@ -34,12 +34,30 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Theorem:
-    """The bonus b = (1 + H S) sqrt(Z / N) that the theorems require."""
+    """The bonus b = (1 + H S) sqrt(Z / N) that the theorems require.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessLP(shape=pair.model.shape, initial=pair.model.initial, num_episodes=100,
+        ...                        baseline=pair.baseline)
+        >>> learner.guarantee
+        ZeroViolation(probability=0.95)
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """The theorem's bonus, multiplied by a factor. Voids the guarantee."""
+    """The theorem's bonus, multiplied by a factor. Voids the guarantee.
+
+    Example:
+        >>> import optpess as op
+        >>> model = op.zoo.pair()
+        >>> learner = op.OPDOP(shape=model.shape, initial=model.initial, num_episodes=100,
+        ...                    margin=op.SafetyMargin(0.6, 0.135), confidence=op.Scaled(0.01))
+        >>> learner.guarantee is None
+        True
+    """
 
     factor: float
 
@@ -49,14 +67,29 @@ class Sharp:
     """Bonuses from confidence sets that hold at all times, for :class:`OptPessLP`. Keeps the guarantee
     and leaves the baseline hundreds of times earlier than :class:`Theorem`.
 
-    Observed rewards and costs must lie in [0, 1]; others are refused. Counts are kept for each step;
-    pooling them over steps of a stationary problem does not fit Algorithm 1.
+    Observed rewards and costs must lie in their ranges; others are refused. Counts are kept for each
+    step; pooling them over steps of a stationary problem does not fit Algorithm 1.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessLP(shape=pair.model.shape, initial=pair.model.initial, num_episodes=100,
+        ...                        baseline=pair.baseline, confidence=op.Sharp())
+        >>> learner.guarantee
+        ZeroViolation(probability=0.95, bounded_observations=True)
     """
 
 
 @dataclass(frozen=True, slots=True)
 class SubGaussianRadius:
-    """A confidence radius for the mean cost of the baseline, valid for the paper's noise."""
+    """A confidence radius for the mean cost of the baseline, valid for the paper's noise.
+
+    Example:
+        >>> import optpess as op
+        >>> policy = op.zoo.problem("pair").safe_policy
+        >>> op.SafeBaseline.estimated(policy, cost_limit=0.6, radius=op.SubGaussianRadius())
+        SafeBaseline.estimated(policy [2, 2, 2], cost_limit=0.6, radius=SubGaussianRadius())
+    """
 
     def _name(self) -> str:
         return "sub-gaussian"
@@ -64,7 +97,14 @@ class SubGaussianRadius:
 
 @dataclass(frozen=True, slots=True)
 class PaperRadius:
-    """The radius printed in the paper's Appendix E. It is too small and voids the guarantee."""
+    """The radius printed in the paper's Appendix E. It is too small and voids the guarantee.
+
+    Example:
+        >>> import optpess as op
+        >>> policy = op.zoo.problem("pair").safe_policy
+        >>> op.SafeBaseline.estimated(policy, cost_limit=0.6, radius=op.PaperRadius())
+        SafeBaseline.estimated(policy [2, 2, 2], cost_limit=0.6, radius=PaperRadius())
+    """
 
     def _name(self) -> str:
         return "paper"
@@ -74,12 +114,20 @@ class PaperRadius:
 class ZeroViolation:
     """With this probability, no policy deployed in any of the K episodes costs more than the limit,
     provided Assumptions 2.1 (noise) and 2.2 (the baseline is as safe as stated) hold.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessLP(shape=pair.model.shape, initial=pair.model.initial, num_episodes=100,
+        ...                        baseline=pair.baseline)
+        >>> learner.guarantee
+        ZeroViolation(probability=0.95)
     """
 
     probability: float
     """At least 1 - delta."""
     bounded_observations: bool = False
-    """Whether it also rests on observed rewards and costs in [0, 1], which :class:`Sharp` assumes."""
+    """Whether it also rests on observed rewards and costs in their ranges, as :class:`Sharp` assumes."""
 
     def __repr__(self) -> str:
         assumed = ", bounded_observations=True" if self.bounded_observations else ""
@@ -93,6 +141,12 @@ class BoundedViolation:
 
     The constant contains C'' (H - limit), the most that C'' episodes can add up to. So the theorem says
     nothing about a run of fewer than C'' episodes: each of them may exceed the limit.
+
+    Example:
+        >>> import optpess as op
+        >>> promise = op.BoundedViolation(0.95, tightening_horizon=1000, num_episodes=4000)
+        >>> promise.episodes_over_horizon
+        4.0
     """
 
     probability: float
@@ -120,6 +174,14 @@ class SafeMixture:
     all that was declared to be known is true. For :class:`StagedRollout` also: no episode costs more
     than the largest cost stated, and the candidate does not change: given the past, its expected cost
     is the same in every episode.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessMix(shape=pair.model.shape, initial=pair.model.initial,
+        ...                         baseline=pair.baseline)
+        >>> learner.guarantee
+        SafeMixture(probability=0.95, rests_on=())
     """
 
     probability: float
@@ -226,6 +288,12 @@ class SafeBaseline:
     """A policy ``[H, S, A]`` that is known to cost at most the margin's safe cost.
 
     Use :meth:`estimated` for a policy whose cost is known to be below the limit, but not by how much.
+
+    Example:
+        >>> import optpess as op
+        >>> policy = op.policy_from_actions([[0, 0], [0, 0]], num_actions=2)
+        >>> op.SafeBaseline(policy, op.SafetyMargin(cost_limit=0.6, safe_cost=0.135))
+        SafeBaseline(policy [2, 2, 2], margin=SafetyMargin(cost_limit=0.6, safe_cost=0.135))
     """
 
     policy: PolicyLike

@@ -29,7 +29,13 @@ _NOISES: dict[str, Callable[[float], Noise]] = {
 
 
 class Shape(NamedTuple):
-    """The sizes of a problem: horizon, number of states, number of actions."""
+    """The sizes of a problem: horizon, number of states, number of actions.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.ring().shape
+        Shape(horizon=6, num_states=3, num_actions=2)
+    """
 
     horizon: int
     num_states: int

@@ -15,7 +15,13 @@ __all__ = ["Bernoulli", "Deterministic", "Gaussian", "Noise", "Uniform"]
 
 @dataclass(frozen=True, slots=True)
 class Bernoulli:
-    """The observation is 1 with probability equal to its mean, else 0."""
+    """The observation is 1 with probability equal to its mean, else 0.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.pair().noise
+        Bernoulli()
+    """
 
     def _spec(self) -> tuple[str, float]:
         return ("bernoulli", 0.0)
@@ -23,7 +29,13 @@ class Bernoulli:
 
 @dataclass(frozen=True, slots=True)
 class Deterministic:
-    """The observation is its mean."""
+    """The observation is its mean.
+
+    Example:
+        >>> import optpess as op
+        >>> op.CMDP([[[[1.0]]]], [[[0.5]]], [[[0.25]]], 1.0, [1.0], op.Deterministic()).noise
+        Deterministic()
+    """
 
     def _spec(self) -> tuple[str, float]:
         return ("deterministic", 0.0)
@@ -31,7 +43,13 @@ class Deterministic:
 
 @dataclass(frozen=True, slots=True)
 class Gaussian:
-    """Normal noise with standard deviation ``sigma``; sigma squared may be at most 1/2."""
+    """Normal noise with standard deviation ``sigma``; sigma squared may be at most 1/2.
+
+    Example:
+        >>> import optpess as op
+        >>> op.Gaussian(0.1)
+        Gaussian(sigma=0.1)
+    """
 
     sigma: float
 
@@ -47,6 +65,11 @@ class Uniform:
     """Noise uniform on [-half_width, half_width]; half_width squared may be at most 3/2.
 
     The variance proxy of a uniform variable is its variance, half_width squared over 3.
+
+    Example:
+        >>> import optpess as op
+        >>> op.Uniform(0.25)
+        Uniform(half_width=0.25)
     """
 
     half_width: float

@@ -32,6 +32,13 @@ def sample(
     those units: with Bernoulli noise a reward of the range (0, 10) is observed as 0 or 10. A policy that
     uses an action that does not exist is refused.
 
+    Args:
+        model: the model.
+        policy: ``[H, S, A]``.
+        num_episodes: N, how many episodes to play.
+        seed: the seed of the random numbers.
+        replicate: which of the independent streams of that seed to use.
+
     Example:
         >>> import numpy as np, optpess as op
         >>> model = op.CMDP.stationary(np.ones((1, 1, 1)), [[0.5]], [[1.0]], 2.0, [1.0], horizon=3)

@@ -104,6 +104,12 @@ class Reevaluation:
     """What re-evaluating a plan of a known model found, by code that took no part in planning.
 
     If the least attainable cost equals the limit, a cost may be above its limit by a rounding error.
+
+    Example:
+        >>> import optpess as op
+        >>> certificate = op.solve(op.zoo.pair()).certificate
+        >>> certificate.limits, bool(certificate.gap < 1e-9)
+        (array([0.6]), True)
     """
 
     costs: FloatArray

@@ -16,6 +16,9 @@ __all__ = ["frontier", "solve_least_cost", "solve_unconstrained"]
 def solve_unconstrained(model: CMDP) -> Endpoint:
     """The policy with the most reward, whatever it costs; among equals, the one that costs least.
 
+    Args:
+        model: the model.
+
     Example:
         >>> import optpess as op
         >>> op.solve_unconstrained(op.zoo.pair()).value
@@ -29,6 +32,10 @@ def solve_least_cost(model: CMDP, constraint: int = 0) -> Endpoint:
     """The policy with the least cost of one constraint; among equals, the one with the most reward.
 
     With several constraints, the other costs are ignored.
+
+    Args:
+        model: the model.
+        constraint: the number of the constraint, from 0.
 
     Example:
         >>> import optpess as op
@@ -48,6 +55,10 @@ def frontier(model: CMDP, *, max_vertices: int = 1_000_000) -> Frontier:
 
     The curve is concave and piecewise linear. Finding its vertices takes one backward induction for each
     vertex and one for each edge.
+
+    Args:
+        model: the model, with one constraint.
+        max_vertices: a curve with more of them is refused.
 
     Example:
         >>> import optpess as op

@@ -58,7 +58,19 @@ _FIELDS = storage.Fields(
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """Runs of several learners on the same model with the same seed."""
+    """Runs of several learners on the same model with the same seed.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.AlwaysBaseline(shape=pair.model.shape, initial=pair.model.initial,
+        ...                             num_episodes=100, baseline=pair.baseline)
+        >>> found = op.compare(pair.model, {"safe": learner})
+        >>> found
+        Comparison(safe)
+        >>> round(found.table[0]["regret"], 2)
+        55.29
+    """
 
     runs: dict[str, Run]
     """The run of each learner, by name."""

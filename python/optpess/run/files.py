@@ -73,7 +73,16 @@ OPTIONAL = {"plays": "i"} | MIXTURE_ARRAYS | _SINCE_2 | _OF_BASELINE | ORIGIN_KI
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check of the audit in one replicate."""
+    """The result of one check of the audit in one replicate.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.AlwaysBaseline(shape=pair.model.shape, initial=pair.model.initial,
+        ...                             num_episodes=100, baseline=pair.baseline)
+        >>> op.simulate(pair.model, learner, audit=True).audits[0]["SafetyAssumption"]
+        Finding(made=1, failed=0, first_failure=None, worst_excess=0.0)
+    """
 
     made: int
     """How often the check was made."""

@@ -21,7 +21,16 @@ _LONG_ENOUGH = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What to expect of a run."""
+    """What to expect of a run.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.OptPessLP(shape=pair.model.shape, initial=pair.model.initial, num_episodes=100,
+        ...                        baseline=pair.baseline)
+        >>> op.forecast(pair.model, learner).beyond_num_episodes  # the gate would open after the last
+        True
+    """
 
     leaves_baseline: int | None
     """The episode (from 0) at which OptPess-LP is expected to leave the baseline; None if it does not
@@ -45,6 +54,10 @@ class Forecast:
 
 def forecast(model: CMDP, learner: Learner) -> Forecast:
     """Predicts a run from expected counts and from the time of its first episodes.
+
+    Args:
+        model: the true model, with the learner's limits.
+        learner: the learner, which does not change.
 
     Example:
         >>> import numpy as np, optpess as op

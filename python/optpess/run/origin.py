@@ -26,10 +26,14 @@ KINDS = {_PREFIX + name: kind for name, kind in MODEL_FIELDS.kinds().items()} | 
 @cache
 def versions() -> dict[str, str]:
     """The versions of optpess, NumPy and Python."""
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
+    try:
+        own = version("optpess")
+    except PackageNotFoundError:  # on the path, but not installed
+        own = "not installed"
     return {
-        "optpess": version("optpess"),
+        "optpess": own,
         "numpy": np.__version__,
         "python": ".".join(map(str, sys.version_info[:3])),
     }

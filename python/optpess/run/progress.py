@@ -15,7 +15,7 @@ __all__ = ["ProgressBar", "showing"]
 # A call that is over sooner shows nothing.
 _SILENT_SECONDS = 2.0
 _SECONDS_BETWEEN = 0.2
-_WIDTH = 30
+_WIDTH = 20
 
 
 class _Display(Protocol):
@@ -72,10 +72,11 @@ class ProgressBar:
         share = min(done / self._total, 1.0)
         filled = "#" * int(_WIDTH * share)
         parts = [f"{self._label}[{filled:<{_WIDTH}}] {share:6.1%}"]
-        if elapsed > 0:
-            parts.append(f"{done / elapsed:,.0f} {self._unit}/s")
+        # A narrow terminal cuts the end.
         if share > 0:
             parts.append(f"{elapsed * (1.0 - share) / share:,.0f} s left")
+        if elapsed > 0:
+            parts.append(f"{done / elapsed:,.0f} {self._unit}/s")
         return "  ".join(parts)
 
     def _attempt(self, show: Callable[..., None], *text: str) -> None:

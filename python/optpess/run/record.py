@@ -38,7 +38,16 @@ _NOT_COMPARED = ("traces", "versions", "_learners", "_origin")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trace:
-    """Everything that happened in the K episodes of one replicate."""
+    """Everything that happened in the K episodes of one replicate.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.AlwaysBaseline(shape=pair.model.shape, initial=pair.model.initial,
+        ...                             num_episodes=100, baseline=pair.baseline)
+        >>> op.simulate(pair.model, learner, trace=True).traces[0]
+        Trace(100 episodes of 2 steps, 100.0% on the baseline)
+    """
 
     states: IntArray
     """``[K, H]``."""
@@ -75,6 +84,20 @@ class Run:
 
     The window of a record point is made of the episodes since the record point before. Fields that
     records of earlier versions lack are None in them.
+
+    Example:
+        >>> import optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.AlwaysBaseline(shape=pair.model.shape, initial=pair.model.initial,
+        ...                             num_episodes=100, baseline=pair.baseline)
+        >>> run = op.simulate(pair.model, learner, replicates=2)
+        >>> print(run)
+        always the baseline: 2 replicates of 100 episodes
+          violations              none in 200 episodes
+          gain over the baseline  0 ± 0, 0 an episode
+          regret of reward        55.29 ± 0
+          on the baseline         100.0% of the episodes
+          guarantee: ZeroViolation(probability=1.0)
     """
 
     episodes: IntArray
@@ -420,7 +443,21 @@ class Run:
 
 
 def load_run(path: str | PathLike[str]) -> Run:
-    """Reads a record written by :meth:`Run.save`."""
+    """Reads a record written by :meth:`Run.save`.
+
+    Args:
+        path: the file.
+
+    Example:
+        >>> import tempfile, pathlib, optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.AlwaysBaseline(shape=pair.model.shape, initial=pair.model.initial,
+        ...                             num_episodes=100, baseline=pair.baseline)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     op.simulate(pair.model, learner).save(pathlib.Path(folder) / "run.npz")
+        ...     op.load_run(pathlib.Path(folder) / "run.npz").violating_episodes
+        array([0])
+    """
     arrays = storage.load_arrays(check_path(path), _FIELDS)
     try:
         return Run(**files.parts_of(arrays))

@@ -15,7 +15,19 @@ __all__ = ["Reproduction", "reproduce"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reproduction:
-    """A saved record, the same run made again, and whether they agree."""
+    """A saved record, the same run made again, and whether they agree.
+
+    Example:
+        >>> import tempfile, pathlib, optpess as op
+        >>> pair = op.zoo.problem("pair")
+        >>> learner = op.AlwaysBaseline(shape=pair.model.shape, initial=pair.model.initial,
+        ...                             num_episodes=100, baseline=pair.baseline)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     op.simulate(pair.model, learner).save(pathlib.Path(folder) / "run.npz")
+        ...     again = op.reproduce(pathlib.Path(folder) / "run.npz")
+        >>> again.identical, again.differences
+        (True, ())
+    """
 
     run: Run
     """The run made again."""

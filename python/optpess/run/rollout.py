@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,8 +25,9 @@ from optpess.environments.protocol import (
     reader_of,
     state_of_reset,
 )
-from optpess.exceptions import InvalidInputError
+from optpess.exceptions import GuaranteeWarning, InvalidInputError
 from optpess.learn.base import Learner
+from optpess.learn.mix import OptPessMix
 from optpess.model.units import Range, Units
 from optpess.run.episode_log import EpisodeLog
 from optpess.run.progress import ProgressBar
@@ -42,7 +44,15 @@ _ONCE: tuple[tuple[()], ...] = ((),)
 
 
 class Episode(NamedTuple):
-    """What a callback of :func:`rollout` is told of an episode."""
+    """What a callback of :func:`rollout` is told of an episode.
+
+    Example:
+        >>> import optpess as op
+        >>> episode = op.Episode(number=0, total_reward=1.5, total_cost=(0.5,), length=3,
+        ...                      source="Baseline")
+        >>> episode.total_reward, episode.total_cost[0]
+        (1.5, 0.5)
+    """
 
     number: int
     """From 0, counted by the learner."""
@@ -126,7 +136,7 @@ def rollout(
     try:
         driver.play(count, reports)
         reports.end()
-        return driver.result(reports.record, reports.first)
+        result = driver.result(reports.record, reports.first)
     except BaseException as error:
         driver.stop()
         _add_facts(error, driver, reports)
@@ -134,6 +144,8 @@ def rollout(
     finally:
         learner._inner.drive(None)
         reports.close()
+    _warn_of_contradiction(learner)
+    return result
 
 
 def _check_turn(learner: Learner) -> None:
@@ -267,6 +279,8 @@ class _Driver:
         self._facts = describe(env)
         self._seed = None if seed is None else whole_number("seed", seed, least=0, most=2**64 - 1)
         self._end_exists = _check_sizes(learner, self._facts)
+        _check_actions(learner, self._facts)
+        _check_limits(learner, self._facts)
         self._range = _reward_range(learner, reward_range)
         self._reader: Reader | None = None
         self._plans_outside = getattr(learner, "_highs", None) is not None  # not in the core
@@ -422,6 +436,45 @@ def _check_sizes(learner: Learner, facts: EnvironmentFacts) -> bool:
             "end: make the learner with the shape op.environments.sizes(env, horizon)"
         )
     return num_states == facts.num_states + 1
+
+
+def _check_actions(learner: Learner, facts: EnvironmentFacts) -> None:
+    """Refuses a learner that may take an action that does not exist in the environment."""
+    exist = facts.existing_actions
+    if exist is None:
+        return
+    known = np.ones(exist.shape, bool) if learner.actions is None else learner.actions[: len(exist)]
+    missing = np.argwhere(known & ~exist)
+    if len(missing):
+        state, action = missing[0]
+        raise InvalidInputError(
+            f"env.existing_actions[{state}, {action}] is False; the learner may take that action: make "
+            "it with actions=, a mask [S, A] of those that exist"
+        )
+
+
+def _check_limits(learner: Learner, facts: EnvironmentFacts) -> None:
+    """Warns if the learner keeps a higher limit than the environment states."""
+    if facts.cost_limit is None:
+        return
+    stated, kept = np.atleast_1d(facts.cost_limit), np.array(learner._limits)
+    if stated.shape != kept.shape or (kept > stated).any():
+        warnings.warn(
+            f"env states the cost_limit {facts.cost_limit}; the learner keeps {learner._limits}, which "
+            "is what its guarantee is about",
+            GuaranteeWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_contradiction(learner: Learner) -> None:
+    """Warns if the episodes contradict what the learner was told of its baseline."""
+    if isinstance(learner, OptPessMix) and (contradiction := learner.contradiction) is not None:
+        warnings.warn(
+            f"{contradiction} (Assumption 2.2), so no guarantee holds",
+            GuaranteeWarning,
+            stacklevel=3,
+        )
 
 
 def _reward_range(learner: Learner, given: Range) -> Range:

@@ -122,6 +122,23 @@ class Rollout:
 
     Sums of rewards and costs are those of single episodes, which vary. What a learner promises is about
     expected costs: compare averages with the limit, or ``certified_costs``.
+
+    Example:
+        >>> import optpess as op
+        >>> class Still:  # one state; the action pays and costs its number
+        ...     num_states, num_actions = 1, 2
+        ...     def reset(self):
+        ...         return 0
+        ...     def step(self, action):
+        ...         return 0, float(action), float(action), False
+        >>> env = Still()
+        >>> shape = op.environments.sizes(env, horizon=1)
+        >>> safe = op.policy_from_actions([[0] * shape.num_states], num_actions=2)
+        >>> learner = op.AlwaysBaseline(shape=shape, initial=0, num_episodes=10,
+        ...     baseline=op.SafeBaseline(safe, op.SafetyMargin(cost_limit=0.5, safe_cost=0.0)))
+        >>> result = op.rollout(learner, env, episodes=10)
+        >>> len(result), float(result.costs.sum()), sorted(result.columns())[:3]
+        (10, 0.0, ['certified_cost', 'cost', 'episode'])
     """
 
     episodes: IntArray

@@ -48,3 +48,7 @@ __all__ = [
 
 # As users import it; pickles do not depend on the layout.
 Problem.__module__ = __name__
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -23,6 +23,19 @@ def garnet(
 
     Every (state, action) has ``successors`` random successors with Dirichlet(1) probabilities, and
     rewards and costs uniform on [0, 1]. The limit defaults to H/3.
+
+    Args:
+        num_states: S.
+        num_actions: A.
+        horizon: H.
+        successors: how many states can follow a state and an action.
+        seed: of the random numbers.
+        cost_limit: the limit; None for H/3.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.garnet(20, 4, 10, successors=3, seed=1)
+        CMDP(horizon=10, num_states=20, num_actions=4, num_constraints=1, sparse)
     """
     if not 1 <= successors <= num_states:
         raise InvalidInputError(

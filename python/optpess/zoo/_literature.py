@@ -30,6 +30,11 @@ def pair() -> CMDP:
     """Two states, two actions, two steps: small enough to solve by hand (V* = 79/96).
 
     The second action earns more and costs more; "always the first action" costs 0.135.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.pair()
+        CMDP(horizon=2, num_states=2, num_actions=2, num_constraints=1, dense)
     """
     to_second = np.array([[0.1, 0.6], [0.3, 0.8]])
     transitions = np.stack([1 - to_second, to_second], axis=-1)
@@ -42,6 +47,11 @@ def ring() -> CMDP:
     """Three states on a ring, six steps (V* = 2).
 
     Moving on pays (s + 1)/3 and costs 1, staying is free.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.ring()
+        CMDP(horizon=6, num_states=3, num_actions=2, num_constraints=1, dense)
     """
     transitions = np.zeros((3, 2, 3))
     rewards = np.zeros((3, 2))
@@ -58,6 +68,11 @@ def inventory() -> CMDP:
 
     Ordering and holding cost, selling pays. The reward weighs sales with the transition
     probability, as the published code this problem comes from does.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.inventory()
+        CMDP(horizon=7, num_states=6, num_actions=6, num_constraints=1, dense)
     """
     size = len(DEMAND)
     transitions = np.zeros((size, size, size))
@@ -83,6 +98,11 @@ def media() -> CMDP:
     """A playback buffer of 0 to 9 packets, ten steps.
 
     The fast link costs 1, an empty buffer earns nothing.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.media()
+        CMDP(horizon=10, num_states=10, num_actions=2, num_constraints=1, dense)
     """
     size = 10
     transitions = np.zeros((size, 2, size))
@@ -102,6 +122,11 @@ def two_bit() -> CMDP:
     """Three stages and a bit, three steps (V* = 0.2).
 
     At the second stage the first action costs 1, and which action pays depends on the bit.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.two_bit()
+        CMDP(horizon=3, num_states=6, num_actions=2, num_constraints=1, dense)
     """
     transitions = np.zeros((6, 2, 6))  # state 2 x + y
     rewards = np.zeros((6, 2))
@@ -125,6 +150,11 @@ def cliff_grid() -> CMDP:
     an edge. A step that begins at the goal pays 1, and the goal is never left. An action whose target
     lies in columns 1 to 4 costs (row of the target / 3) squared: the short way runs along the cliff,
     the free way along the top.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.cliff_grid()
+        CMDP(horizon=15, num_states=24, num_actions=4, num_constraints=1, dense)
     """
     transitions, rewards = grid_dynamics()
     rows, columns = grid_targets()
@@ -177,6 +207,11 @@ def job_scheduling() -> CMDP:
     Action 1 works: two jobs are done with probability 0.8, one with 0.1, none with 0.1. The papers ask
     for a utility, half the number of jobs done, of at least 3.5 in total. The cost is 1 minus the
     expected utility of (state, action), and the limit 10 - 3.5.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.job_scheduling()
+        CMDP(horizon=10, num_states=10, num_actions=2, num_constraints=1, dense)
     """
     size, horizon = 10, 10
     transitions = np.zeros((size, 2, size))
@@ -199,6 +234,11 @@ def paradox() -> CMDP:
 
     In state 0, action 0 stays with reward and cost 1, action 1 leads to state 1 with 0. In state 1,
     action 1 leads back with reward and cost 1, action 0 stays with 0.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.paradox()
+        CMDP(horizon=10, num_states=2, num_actions=2, num_constraints=1, dense)
     """
     transitions = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]])
     signal = np.array([[1.0, 0.0], [0.0, 1.0]])

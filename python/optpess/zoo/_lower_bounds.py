@@ -38,6 +38,11 @@ def lower_bound_a(
         margin: by how much action 0 costs less than the limit; in (0, best_margin].
         best_margin: the same of action 2, the cheapest; at most 1/8.
         shifted: whether action 1 costs more than the limit.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.lower_bound_a(num_episodes=100)
+        CMDP(horizon=1, num_states=1, num_actions=3, num_constraints=1, dense)
     """
     if num_episodes < 1:
         raise InvalidInputError(f"num_episodes is {num_episodes}; it must be at least 1")
@@ -66,6 +71,11 @@ def lower_bound_b(
         margin: by how much action 0 costs less than the limit; in (0, best_margin/4].
         best_margin: the same of the cheapest action; at most 1/4.
         swapped: whether action 2 is the safe one, and not action 1.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.lower_bound_b()
+        CMDP(horizon=1, num_states=1, num_actions=3, num_constraints=1, dense)
     """
     _check("best_margin", best_margin, 1 / 4, "1/4")
     _check("margin", margin, best_margin / 4, "best_margin/4")

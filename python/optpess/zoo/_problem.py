@@ -99,6 +99,10 @@ def baseline(name: str, **arguments: float | None) -> SafeBaseline:
 
     The arguments are those of :func:`problem`, whose ``baseline`` this is.
 
+    Args:
+        name: one of :func:`names`.
+        arguments: those of :func:`problem`, whose ``baseline`` this is.
+
     Example:
         >>> import optpess as op
         >>> model = op.zoo.ring()

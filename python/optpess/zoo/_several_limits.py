@@ -17,6 +17,11 @@ def inventory_stock_out() -> CMDP:
     The second cost is 1 in a step that has nothing to sell even after the order has arrived, else 0.
     The limits are 2.5 and 0.25; both bind at the optimum. Ordering one unit whenever the stock is empty
     is safe: it is never out of stock.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.inventory_stock_out()
+        CMDP(horizon=7, num_states=6, num_actions=6, num_constraints=2, dense)
     """
     return _inventory_with([_held() == 0], [2.5, 0.25])
 
@@ -26,6 +31,11 @@ def inventory_three_limits() -> CMDP:
 
     The first two are those of :func:`inventory_stock_out`. The third cost is 1 in a step that holds more
     than three units once the order has arrived; its limit is 0.5. All three bind at the optimum.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.inventory_three_limits()
+        CMDP(horizon=7, num_states=6, num_actions=6, num_constraints=3, dense)
     """
     return _inventory_with([_held() == 0, _held() > 3], [2.5, 0.25, 0.5])
 
@@ -36,6 +46,11 @@ def cliff_grid_two_hazards() -> CMDP:
     An action whose target lies in columns 1 to 4 costs (row of the target / 3) squared of the first, the
     cliff, and (1 - row of the target / 3) squared of the second, the rocks. Each has the limit 1; both
     bind at the optimum. Not moving is safe: "always left" costs nothing.
+
+    Example:
+        >>> import optpess as op
+        >>> op.zoo.cliff_grid_two_hazards()
+        CMDP(horizon=15, num_states=24, num_actions=4, num_constraints=2, dense)
     """
     model = cliff_grid()
     cliff = model.costs[0, 0]

@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 
 import gymnasium as gym
 import numpy as np
@@ -742,3 +743,67 @@ def test_a_learner_does_in_a_rollout_what_it_does_in_a_simulation():
     radius = math.sqrt(math.log(2 * 2 / FALSE_ALARM) / 12)
     assert abs(shares - on_baseline) < radius
     assert abs(returns - simulated) < radius
+
+
+# What contradicts the guarantee
+
+
+class Costly:
+    """One state, two actions, of which the second may not exist; every step costs 1."""
+
+    num_states, num_actions = 1, 2
+
+    def __init__(self, **stated):
+        self.__dict__.update(stated)
+
+    def reset(self, seed=None):
+        return 0
+
+    def step(self, action):
+        return 0, 0.5, 1.0, False
+
+
+def told_of_a_cheap_baseline(**changes):
+    shape = op.environments.sizes(Costly(), horizon=3)
+    safe = op.policy_from_actions(np.zeros(shape[:2], int), num_actions=2)
+    baseline = op.SafeBaseline(safe, op.SafetyMargin(cost_limit=1.5, safe_cost=0.5))
+    return op.OptPessMix(shape=shape, initial=0, baseline=changes.pop("baseline", baseline), **changes)
+
+
+def test_episodes_that_contradict_what_was_stated_of_the_baseline_void_the_guarantee():
+    learner = told_of_a_cheap_baseline()
+    assert learner.contradiction is None
+    with pytest.warns(op.GuaranteeWarning, match="the baseline costs at least .* costs at most"):
+        result = op.rollout(learner, Costly(), episodes=500)
+    assert learner.guarantee is None
+    assert result.guarantee is None
+    assert "at most 0.5" in learner.contradiction
+    # A true statement is not contradicted.
+    true = op.SafeBaseline(
+        op.policy_from_actions(np.zeros((3, 2), int), num_actions=2),
+        op.SafetyMargin(cost_limit=3.0, safe_cost=2.999),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        honest = told_of_a_cheap_baseline(baseline=true)
+        op.rollout(honest, Costly(), episodes=500)
+    # All costs are 1, so the sets shrink to 3 from below and never reach it.
+    assert (honest.contradiction is None) == (honest.guarantee is not None)
+
+
+def test_a_limit_above_the_one_that_the_environment_states_is_told():
+    with pytest.warns(
+        op.GuaranteeWarning, match=r"env states the cost_limit 1\.0; the learner keeps \[1\.5\]"
+    ):
+        op.rollout(told_of_a_cheap_baseline(), Costly(cost_limit=1.0), episodes=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        op.rollout(told_of_a_cheap_baseline(), Costly(cost_limit=2.0), episodes=1)
+
+
+def test_a_learner_that_does_not_know_of_missing_actions_is_refused():
+    env = Costly(existing_actions=[[True, False]])
+    with pytest.raises(op.InvalidInputError, match=r"existing_actions\[0, 1\] is False"):
+        op.rollout(told_of_a_cheap_baseline(), env, episodes=1)
+    knowing = told_of_a_cheap_baseline(actions=[[True, False], [True, True]])
+    assert len(op.rollout(knowing, env, episodes=1)) == 1

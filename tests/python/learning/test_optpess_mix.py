@@ -240,3 +240,17 @@ def test_a_model_with_other_limits_is_refused():
         learner.observe([0] * 7, actions, [0.0] * 7, [0.0] * 7)
     learner.observe([0] * 7, actions, [0.0] * 7, np.zeros((2, 7)))
     assert learner.episodes_observed == 1
+
+
+def test_the_estimates_of_the_mix_learner_are_those_of_what_it_has_seen():
+    # Its transitions were once all zero: no plan of it uses them, so nothing refreshed them.
+    model = cases.market()
+    known = cases.driven(
+        cases.every_learner(model, 60, op.Theorem())["OptPessMix"](), model, 60
+    ).estimates
+    visited = known.visits[:-1] > 0
+    np.testing.assert_allclose(known.transitions[:-1].sum(axis=-1), visited, atol=1e-12)
+    counts = known.transition_counts[:-1][visited]
+    np.testing.assert_allclose(
+        known.transitions[:-1][visited], counts / counts.sum(axis=-1, keepdims=True), atol=1e-12
+    )

@@ -99,6 +99,49 @@ def test_a_learner_describes_exactly_the_arguments_it_takes(name):
     assert "..." not in listed
 
 
+FUNCTIONS = {name: thing for name, thing in THINGS.items() if inspect.isroutine(thing)} | {
+    f"{module}.{name}": getattr(getattr(op, module), name)
+    for module in ("environments", "zoo")
+    for name in getattr(op, module).__all__
+    if inspect.isroutine(getattr(getattr(op, module), name))
+}
+
+
+def described(text):
+    """The arguments that a docstring describes, in order; several may share a line."""
+    listed = re.split(r"^ *Args:\n", text, flags=re.MULTILINE)
+    if len(listed) == 1:
+        return []
+    lines = re.findall(r"^    (\w+(?:, \w+)*): ", listed[1].split("\n\n")[0], flags=re.MULTILINE)
+    return [name for line in lines for name in line.split(", ")]
+
+
+# Compiled functions that describe what they compute; their arguments are those of `evaluate`.
+SHORT = ("occupancy", "policy_from_occupancy", "state_values", "value_difference")
+
+
+@pytest.mark.parametrize("name", [name for name in FUNCTIONS if name not in SHORT])
+def test_a_function_describes_exactly_the_arguments_it_takes(name):
+    assert described(inspect.getdoc(FUNCTIONS[name])) == list(
+        inspect.signature(FUNCTIONS[name]).parameters
+    )
+
+
+@pytest.mark.parametrize("name", ["CMDP", "Certificate", "StagedRollout"])
+def test_a_class_describes_exactly_the_arguments_it_takes(name):
+    assert described(inspect.getdoc(CLASSES[name])) == list(inspect.signature(CLASSES[name]).parameters)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_the_help_of_a_learner_fits_a_page_and_names_no_private_part(name):
+    text = inspect.getdoc(CLASSES[name])
+    assert len(text.splitlines()) < 80
+    assert max(map(len, text.splitlines())) <= 105
+    assert not re.search(r"\b_\w+|_core|object at 0x", text)
+    public = [key for key in dir(CLASSES[name]) if key[0] != "_"]
+    assert {"next_policy", "observe", "abandon", "save", "guarantee", "progress"} <= set(public)
+
+
 def test_the_base_class_of_learners_is_no_learner():
     with pytest.raises(TypeError, match="base class"):
         op.Learner()

@@ -244,11 +244,11 @@ ARGUMENTS = {
     ),
     "certify with another learner": (
         lambda: op.certify(FIRST, lp()),
-        ["learner is OptPessLP", "only OptPessMix"],
+        ["learner is an OptPessLP", "must be of type OptPessMix"],
     ),
     "certify with swapped arguments": (
         lambda: op.certify(mix(), FIRST),
-        ["learner is ndarray", "only OptPessMix"],
+        ["learner is an ndarray", "the order is certify(policy, learner)"],
     ),
 }
 FILES = {

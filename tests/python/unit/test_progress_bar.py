@@ -106,8 +106,8 @@ def test_a_line_says_how_much_is_done_how_fast_and_what_is_left(terminal, clock)
     bar = ProgressBar(1000, "steps", "first of all", clock=clock)
     clock.now += 4.0
     bar(250)
-    filled = "#######".ljust(30)
-    assert terminal.lines == [f"first of all  [{filled}]  25.0%  62 steps/s  12 s left"]
+    filled = "#####".ljust(20)
+    assert terminal.lines == [f"first of all  [{filled}]  25.0%  12 s left  62 steps/s"]
 
 
 def test_nothing_done_yet_gives_no_time_that_is_left(terminal, clock):
@@ -153,8 +153,8 @@ def test_parts_of_a_call_have_their_own_label_total_and_rate(terminal, clock):
     bar.begin(1000, "2 of 2: theirs")
     clock.now += 1.0  # the call as a whole has taken long
     bar(100)
-    assert terminal.lines[0].startswith("1 of 2: ours  [##############################] 100.0%")
-    assert re.match(r"2 of 2: theirs  \[###\s+\]  10.0%  100 episodes/s  9 s left", terminal.lines[1])
+    assert terminal.lines[0].startswith("1 of 2: ours  [####################] 100.0%")
+    assert re.match(r"2 of 2: theirs  \[##\s+\]  10.0%  9 s left  100 episodes/s", terminal.lines[1])
 
 
 # Where it is shown
@@ -175,7 +175,7 @@ def test_a_notebook_has_one_display_that_is_updated(no_terminal, clock, monkeypa
         clock.now += 3.0
         bar(done)
     bar.close()
-    assert [text[33:39].strip() for text in notebook.shown] == ["20.0%", "50.0%", "90.0%", ""]
+    assert [text[23:29].strip() for text in notebook.shown] == ["20.0%", "50.0%", "90.0%", ""]
     assert notebook.cells == 1
     assert no_terminal.getvalue() == ""
 
@@ -289,8 +289,8 @@ def test_a_run_without_progress_shows_none(terminal, looked_at_often):
 def test_the_progress_of_a_comparison_says_which_learner_is_running(terminal, looked_at_often):
     op.compare(PAIR.model, {"ours": learner(), "theirs": learner()}, episodes=10)
     first, second = terminal.lines
-    assert first.startswith("1 of 2: ours  [###############  ")
-    assert second.startswith("2 of 2: theirs  [###############  ")
+    assert first.startswith("1 of 2: ours  [##########  ")
+    assert second.startswith("2 of 2: theirs  [##########  ")
     assert terminal.getvalue().endswith("\r")
 
 

@@ -343,3 +343,8 @@ def test_a_garnet_depends_on_its_seed_alone():
 def test_a_garnet_refuses_a_number_of_successors_it_cannot_have(successors):
     with refused(None, f"successors is {successors}", "[1, 6]"):
         op.zoo.garnet(6, 2, 3, successors=successors, seed=0)
+
+
+def test_only_the_public_names_are_listed():
+    # Completion offered "annotations".
+    assert dir(op.zoo) == sorted(op.zoo.__all__)

@@ -258,6 +258,7 @@ impl PlausibleModel {
 
     /// The upper ends of the first cost, as of the last refresh, and by how much they exceed the averages.
     pub(super) fn signals(&mut self) -> BiasedSignals<'_> {
+        self.experience.estimates.refresh_with(|_| {}); // P-hat for each step, which no plan of this learner uses
         let (shape, tally) = (self.tally.shape(), &self.tally);
         for step in 0..shape.horizon() {
             for pair in 0..shape.pairs() {
