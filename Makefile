@@ -112,7 +112,7 @@ mixing: build $(READY) $(VENV)/.figures-installed ## the tables and pictures of 
 staged-rollout: build $(READY) ## the tables of docs/staged-rollout.md: simulated deployments (3 min)
 	$(BIN)/python experiments/staged_rollout.py
 
-gymnasium: build $(READY) ## the tables and the picture of docs/gymnasium.md: real environments (5 min)
+gymnasium: build $(READY) ## the tables and the picture of docs/gymnasium.md: real environments (6 min)
 	$(BIN)/python experiments/gymnasium_grids.py
 
 trials: $(BUILDER) ## the eight trials of a new user: wheel, empty environment, empty folder (5 min / 3 min)

@@ -1,7 +1,7 @@
 """OptPess-Mix on FrozenLake and CliffWalking: rollouts in the environments, simulations on their tables.
 
 Writes experiments/record/gymnasium.json, the tables of docs/gymnasium.md and its picture. Run by
-`make gymnasium`; takes about three minutes on two cores.
+`make gymnasium`; takes about six minutes on two cores.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ PROBLEMS = [
         start=0,
         actions=careful_on_ice,
         episodes=300_000,
-        seeds=4,
+        seeds=10,
     ),
     Problem(
         "CliffWalking",
