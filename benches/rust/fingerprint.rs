@@ -8,7 +8,7 @@ mod cases;
 #[path = "../../tests/rust/known_models.rs"]
 mod known_models;
 
-use bits::{Bits, LATER, outcome_bits};
+use bits::{Bits, outcome_bits};
 use cases::{Problem, Visitor, terms};
 use known_models::planning_bits;
 use optpess_core::confidence::CostRadius;
@@ -24,6 +24,14 @@ const SIZES: [([usize; 3], usize, f64); 6] = [
     ([10, 4, 10], 10, 0.0001),
     ([66, 2, 3], 3, 1e-6),
     ([66, 2, 3], 66, 1e-6),
+];
+
+/// The parts that records did not have from the beginning.
+const LATER: [&str; 4] = [
+    "plays",
+    "deployed_values",
+    "deployed_costs",
+    "baseline_share",
 ];
 
 fn print(name: &str, parts: &[Bits]) {

@@ -6,14 +6,6 @@ use optpess_core::run::{Outcome, Trace};
 /// The words of each part, by its name.
 pub type Bits = Vec<(&'static str, Vec<u64>)>;
 
-/// The parts that records did not have from the beginning.
-pub const LATER: [&str; 4] = [
-    "plays",
-    "deployed_values",
-    "deployed_costs",
-    "baseline_share",
-];
-
 /// A record. No field can be left out: one that is added does not compile until it is here.
 pub fn record_bits(record: &ReplicateRecord) -> Bits {
     let ReplicateRecord {
