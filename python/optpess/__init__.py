@@ -54,7 +54,8 @@ from optpess.exceptions import (
     ProtocolError,
     SolverError,
 )
-from optpess.learn.base import Deployment, Estimates, Learner, Member, Mixture, Signals
+from optpess.learn.base import Learner
+from optpess.learn.deployment import Deployment, Estimates, Member, Mixture, Signals
 from optpess.learn.mix import Exploration, Knowledge, OptPessMix, PolicyBounds, certify
 from optpess.learn.optpess import OptPessLP, OptPessPrimalDual
 from optpess.learn.peers import (

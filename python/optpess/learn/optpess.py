@@ -12,13 +12,13 @@ from optpess.arrays import ArrayLike, FloatArray
 from optpess.checks import real_number, unknown_name, whole_number
 from optpess.exceptions import GuaranteeWarning, SolverError
 from optpess.learn.base import (
-    Deployment,
     Learner,
     MarginLearner,
     check_baseline,
     states_its_arguments,
     with_last_step,
 )
+from optpess.learn.deployment import Deployment
 from optpess.learn.given import Given
 from optpess.learn.terms import (
     BoundedViolation,
