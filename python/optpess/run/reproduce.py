@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 from optpess.exceptions import InvalidInputError
 from optpess.run.origin import versions
@@ -15,7 +16,8 @@ __all__ = ["Reproduction", "reproduce"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reproduction:
-    """A saved record, the same run made again, and whether they agree.
+    """A saved record, the same run made again, and whether they agree. It has the attributes of the run
+    made again, too.
 
     Example:
         >>> import tempfile, pathlib, optpess as op
@@ -25,8 +27,8 @@ class Reproduction:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     op.simulate(pair.model, learner).save(pathlib.Path(folder) / "run.npz")
         ...     again = op.reproduce(pathlib.Path(folder) / "run.npz")
-        >>> again.identical, again.differences
-        (True, ())
+        >>> again.identical, again.differences, again.reward_regret is again.run.reward_regret
+        (True, (), True)
     """
 
     run: Run
@@ -40,6 +42,12 @@ class Reproduction:
     def identical(self) -> bool:
         """Whether they agree in every bit."""
         return not self.differences
+
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the run made again."""
+        if name.startswith("_") or name in self.__slots__:  # not there yet, while it is unpickled
+            raise AttributeError(name)
+        return getattr(self.run, name)
 
     def __str__(self) -> str:
         algorithm = self.stored.parameters.get("algorithm", "a learner")

@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import pickle
 
 import numpy as np
 import optpess as op
@@ -263,3 +264,14 @@ def test_a_damaged_learner_is_refused(tmp_path):
     np.savez(path, **arrays)
     with pytest.raises(op.InvalidInputError, match="checksum"):
         op.reproduce(path, progress=False)
+
+
+def test_a_reproduction_has_the_attributes_of_its_run_and_can_be_pickled(tmp_path):
+    cases.run_of(MARKET, cases.primal_dual(MARKET, 20)).save(tmp_path / "run.npz")
+    again = op.reproduce(tmp_path / "run.npz", progress=False)
+    assert again.reward_regret is again.run.reward_regret
+    twin = pickle.loads(pickle.dumps(again))
+    assert twin.identical
+    np.testing.assert_array_equal(twin.reward_regret, again.reward_regret)
+    with pytest.raises(AttributeError, match="no_such_thing"):
+        _ = again.no_such_thing
