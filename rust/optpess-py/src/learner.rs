@@ -144,9 +144,7 @@ impl Learner {
             .collect::<Result<Vec<_>, _>>();
         let reward = to_py(range("reward_range", reward_range))?;
         let ranges = ObservationRanges::new(reward, to_py(costs)?, variance_proxy);
-        let live = self.live.clone().with_stream(seed, 0);
-        self.live = to_py(live.with_ranges(ranges))?;
-        Ok(())
+        to_py(self.live.settle(ranges, (seed, 0)))
     }
 
     /// Episodes that are collected from now on state their rewards in this range; None for that of the learner.

@@ -38,9 +38,9 @@ pub fn simulate_learner<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let model = &*model.get().model;
-    let (settled, learner) = {
+    let (ranges, learner) = {
         let live = &learner.borrow().live;
-        (live.clone(), live.for_simulation())
+        (live.ranges().clone(), live.for_simulation())
     };
     let left = episodes_left(&learner);
     let episodes = count_up_to("episodes", episodes, left as f64)? as u64;
@@ -65,8 +65,10 @@ pub fn simulate_learner<'py>(
         let learner = outcome.learner.take();
         let answer = to_dict(py, outcome, sizes)?;
         if let Some(learner) = learner {
-            let live = settled.after_run(learner, seed, replicate);
-            answer.set_item("learner", Learner { live })?;
+            // The same ranges, and the actions of that replicate.
+            let mut given_back = Learner::from(learner);
+            to_py(given_back.live.settle(ranges.clone(), (seed, replicate)))?;
+            answer.set_item("learner", given_back)?;
         }
         Ok(answer)
     })

@@ -90,8 +90,8 @@ impl LiveLearner {
         self.environment = reward.map(|range| self.ranges.clone().with_reward(range));
     }
 
-    /// The same learner with other ranges.
-    pub fn with_ranges(mut self, ranges: ObservationRanges) -> Result<Self> {
+    /// Sets the ranges of the observations, and the replicate of a run whose actions are drawn: (seed, replicate).
+    pub fn settle(&mut self, ranges: ObservationRanges, stream: (u64, u64)) -> Result<()> {
         let expected = self.learner.cost_limits().len();
         if ranges.num_costs() != expected {
             return Err(Error::ShapeMismatch {
@@ -101,24 +101,14 @@ impl LiveLearner {
                 found: vec![ranges.num_costs()],
             });
         }
-        self.ranges = ranges;
-        Ok(self)
+        (self.ranges, self.stream) = (ranges, stream);
+        Ok(())
     }
 
-    /// The same learner with the actions of a replicate of a run.
+    /// The ranges of the observations.
     #[must_use]
-    pub fn with_stream(mut self, seed: u64, replicate: u64) -> Self {
-        self.stream = (seed, replicate);
-        self
-    }
-
-    /// What this learner has become in a replicate of a run: the same ranges, and the actions of that replicate.
-    #[must_use]
-    pub fn after_run(&self, learner: AnyLearner, seed: u64, replicate: u64) -> Self {
-        Self {
-            ranges: self.ranges.clone(),
-            ..Self::new(learner).with_stream(seed, replicate)
-        }
+    pub fn ranges(&self) -> &ObservationRanges {
+        &self.ranges
     }
 
     /// The learner inside.
@@ -446,7 +436,9 @@ mod tests {
         let baseline = SafeBaseline::new(policy, margin).unwrap();
         let initial = InitialDistribution::new(3, vec![1.0, 0.0, 0.0]).unwrap();
         let learner = AlwaysBaseline::new(initial, baseline, 10).unwrap();
-        LiveLearner::new(AnyLearner::from(learner)).with_stream(7, 0)
+        let mut live = LiveLearner::new(AnyLearner::from(learner));
+        live.settle(ObservationRanges::unit(1), (7, 0)).unwrap();
+        live
     }
 
     #[test]
