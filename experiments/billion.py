@@ -1,28 +1,37 @@
 """10^9 episodes of OptPess-PrimalDual on the pair instance, at the paper's constants, judged exactly.
 
-Writes experiments/record/billion.{json,npz}, docs/billion.md and a picture of regret, weak and strong
-violation. Run by `make billion`. A shorter run (`--episodes 1000000`) tries it out and leaves all of
-that alone: its figures are printed and its picture goes to build/. Progress is shown on a terminal.
+Writes experiments/record/billion.{json,npz}, docs/billion.md and its picture. Run by `make billion`;
+`--draw` writes page and picture again without running. A shorter run (`--episodes 1000000`) tries it
+out and leaves all of that alone: its figures are printed, its picture goes to build/. Progress is shown
+on a terminal.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import resource
-import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
+import curves
 import optpess as op
+from figures import save_figure
+from optpess.plot.panels import draw_together
+from optpess.plot.quantities import quantities
+from optpess.plot.rows import draw_leaving, draw_violations, leaving
+from optpess.plot.style import drawing, styles_of
+from pages import DOCS, RECORD, ROOT, provenance
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "experiments" / "record"
+FOUND, CURVES = RECORD / "billion.json", RECORD / "billion.npz"
+NAME = "OptPess-PrimalDual"
 WHOLE = 10**9
+ALT = (
+    "Expected cost and reward of what was deployed, regret, violations and multiplier over episodes: "
+    "single policies lie on both sides of the limit to the end, their mean comes to it from below"
+)
 
 
 def peak_megabytes() -> float:
@@ -34,8 +43,6 @@ def peak_megabytes() -> float:
 def summary(run: op.Run, seconds: float, processor: float) -> dict[str, Any]:
     """The figures, as plain numbers."""
     episodes, replicates = int(run.episodes[-1]), len(run.replicates)
-    command = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     return {
         "episodes": episodes,
         "replicates": replicates,
@@ -53,8 +60,7 @@ def summary(run: op.Run, seconds: float, processor: float) -> dict[str, Any]:
         "violating_episodes": int(run.violating_episodes.max()),
         "worst_violation": float(run.worst_violation.max()),
         "multiplier_final": float(run.multiplier[:, -1].max()),
-        "commit": commit or "unknown",
-        "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        **provenance(),
     }
 
 
@@ -68,7 +74,8 @@ deployed policy judged exactly. Commit {found["commit"]}, {found["date"]}.
 | what | figure |
 | --- | ---: |
 | episodes | {found["episodes"]:,} |
-| time | {found["seconds"] / 60:.1f} min, {found["nanoseconds_an_episode"]:.0f} ns an episode |
+| processor time | {found["processor_seconds"] / 60:.1f} min, \
+{found["nanoseconds_an_episode"]:.0f} ns an episode |
 | peak memory | {found["peak_megabytes"]:.0f} MB |
 | regret an episode | {found["regret_final"] / found["episodes"]:.2e} |
 | exponent of the regret, last decade | {found["regret_exponent_last_decade"]:.3f} |
@@ -77,7 +84,7 @@ deployed policy judged exactly. Commit {found["commit"]}, {found["date"]}.
 | strong violation, final | {found["strong_violation_final"]:,.0f} |
 | episodes above the limit | {found["violating_episodes"]:,} |
 
-![Regret, violations and multiplier](figures/billion.png)
+![{ALT}](figures/billion.svg)
 """
 
 
@@ -87,31 +94,61 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=WHOLE)
     parser.add_argument("--replicates", type=int, default=1)
     parser.add_argument("--seed", type=int, default=2021)
+    parser.add_argument("--draw", action="store_true", help="only write page and picture")
     arguments = parser.parse_args()
-    model = op.zoo.pair()
     # The paper's constants are the subject; a trial with --episodes may be short.
     warnings.simplefilter("ignore", op.GuaranteeWarning)
-    learner = op.OptPessPrimalDual(
+    if not arguments.draw:
+        run, found = played(arguments)
+        print(json.dumps(found, indent=2))
+        if arguments.episodes < WHOLE:
+            save_figure(draw(run), "billion", ROOT / "build")
+            return
+        RECORD.mkdir(parents=True, exist_ok=True)
+        curves.save(CURVES, {NAME: run})
+        FOUND.write_text(json.dumps(found, indent=2) + "\n")
+    run = curves.with_origin(curves.load(CURVES)[NAME], op.zoo.pair(), learner_of(WHOLE))
+    save_figure(draw(run), "billion")
+    (DOCS / "billion.md").write_text(page(json.loads(FOUND.read_text())))
+
+
+def draw(run: op.Run) -> Any:
+    """The picture of the run, without a gain: the learner was given no baseline."""
+    runs = {NAME: run}
+    drawn = quantities(runs, multiplier=True)
+    with drawing("a figure") as figure_of:
+        figure = figure_of(figsize=(13.0, 9.6), layout="constrained")
+        axes: Any = figure.subplot_mosaic(
+            [["cost", "reward"], ["regret", "multiplier"], ["violations"] * 2, ["leaving"] * 2],
+            height_ratios=[3, 3, 1, 1],
+        )
+        for name in ("cost", "reward", "regret", "multiplier"):
+            draw_together(axes[name], drawn[name][0], styles_of(runs))
+        draw_violations(axes["violations"], runs)
+        draw_leaving(axes["leaving"], leaving(runs), int(run.episodes[-1]))
+        axes["leaving"].set_title("Where the limit begins to be tightened by at most half of the margin")
+    return figure
+
+
+def learner_of(num_episodes: int) -> op.OptPessPrimalDual:
+    """The learner, at the paper's constants."""
+    model = op.zoo.pair()
+    return op.OptPessPrimalDual(
         shape=model.shape,
         initial=model.initial,
         margin=op.SafetyMargin(cost_limit=0.6, safe_cost=0.135),
-        num_episodes=arguments.episodes,
+        num_episodes=num_episodes,
     )
+
+
+def played(arguments: argparse.Namespace) -> tuple[op.Run, dict[str, Any]]:
+    """The run and its figures."""
+    model, learner = op.zoo.pair(), learner_of(arguments.episodes)
     expected = op.forecast(model, learner).seconds * arguments.replicates / 60
     print(f"{arguments.episodes:,} episodes, about {expected:.1f} min of processor time", flush=True)
     start, processor = time.perf_counter(), time.process_time()
     run = op.simulate(model, learner, replicates=arguments.replicates, seed=arguments.seed)
-    found = summary(run, time.perf_counter() - start, time.process_time() - processor)
-    print(json.dumps(found, indent=2))
-    whole = arguments.episodes >= WHOLE
-    figures = ROOT / "docs" / "figures" if whole else ROOT / "build"
-    figures.mkdir(parents=True, exist_ok=True)
-    run.plot().savefig(figures / "billion.png", dpi=110)
-    if whole:
-        RECORD.mkdir(parents=True, exist_ok=True)
-        run.save(RECORD / "billion.npz")
-        (RECORD / "billion.json").write_text(json.dumps(found, indent=2) + "\n")
-        (ROOT / "docs" / "billion.md").write_text(page(found))
+    return run, summary(run, time.perf_counter() - start, time.process_time() - processor)
 
 
 if __name__ == "__main__":

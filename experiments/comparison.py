@@ -4,34 +4,41 @@ On the pair every learner runs at its theorem's own constants. On the other prob
 safe learners on the baseline for most of the run, so radii are scaled, by one rule for all: twice the
 least factor 2^-j at which the learner's own optimism or pessimism held against the truth at every
 episode of a pilot. OptPess-Mix, told nothing of the problem but its safe policy, and S-OPS run at
-their own constants everywhere. Run by `make comparison`; takes about twenty minutes on one core.
-`--only NAME` runs one problem again.
+their own constants everywhere. Run by `make comparison`; takes about twenty minutes on one core, eight
+with the factors of the record (`--same-factors`). `--only NAME` runs one problem again, `--draw` none.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import re
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import curves
 import numpy as np
 import optpess as op
-from theorem_constants import provenance
+from figures import save_figure
+from optpess.plot import plot_runs
+from optpess.run import tables
+from optpess.run.compare import table_texts
+from pages import DOCS, RECORD, provenance, replace_tables
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "comparison.md"
-RECORD = ROOT / "experiments" / "record" / "comparison.json"
-BEGIN, END = "<!-- tables: begin -->", "<!-- tables: end -->"
+PAGE, FOUND = DOCS / "comparison.md", RECORD / "comparison.json"
 SEED, PILOT_SEED = 2021, 1
 PILOT_EPISODES, PILOT_REPLICATES, LEAST_FACTOR = 30_000, 3, 2.0**-12
 # The audit's checks of what a learner's proof needs of its biased values.
 CHECKS = ("CostDominance", "CostOptimism", "RewardOptimism")
 # Learners that are safe and move at the constants of their proofs.
 AT_OWN_CONSTANTS = ("always the baseline", "OptPess-Mix", "S-OPS")
+DRAWN_POINTS = 40
+ALT = "expected cost against the limit, expected reward, gain, regret and violations of each learner"
+FACTOR = re.compile(r"Scaled\(factor=([0-9.e-]+)\)")
 Make = Callable[[Any], op.Learner]
 
 
@@ -134,54 +141,107 @@ def rule_for(name: str, problem: Problem, make: Make) -> Any:
     return op.Scaled(min(2 * factor, 1.0))
 
 
-def compared(name: str) -> dict[str, Any]:
-    """Runs every learner on one problem; draws the picture and returns the table."""
+def recorded_rules(found: dict[str, Any]) -> dict[str, Any]:
+    """The confidence rules of a recorded table."""
+    texts = {row["learner"]: row["confidence"] for row in found["rows"]}
+    factors = {name: FACTOR.search(text or "") for name, text in texts.items()}
+    return {
+        name: op.Scaled(float(factor[1])) if factor else op.Theorem() for name, factor in factors.items()
+    }
+
+
+def compared(name: str, rules: dict[str, Any]) -> dict[str, Any]:
+    """Runs every learner on one problem; keeps the curves and returns the table. Rules that are not
+    given are found by pilots.
+    """
     problem = PROBLEMS[name]()
     start = time.perf_counter()
     learners = {}
     for learner, make in problem.learners().items():
-        rule = rule_for(learner, problem, make)
+        rule = rules[learner] if learner in rules else rule_for(learner, problem, make)
         learners[learner] = make(rule)
         print(f"{name}: {learner} with {rule}, {time.perf_counter() - start:.0f} s", flush=True)
     episodes, replicates = problem.num_episodes, problem.replicates
     found = op.compare(problem.model, learners, episodes=episodes, replicates=replicates, seed=SEED)
-    found.plot().savefig(ROOT / "docs" / "figures" / f"comparison-{name}.png", dpi=90)
     print(f"{name}: {time.perf_counter() - start:.0f} s\n{found.to_markdown()}", flush=True)
-    model = problem.model
+    curves.save(curves_of(name), found.runs)
+    return shown(problem, found)
+
+
+def shown(problem: Problem, found: op.Comparison) -> dict[str, Any]:
+    """What the page says of one problem, and the rows of its table."""
     facts = (
-        f"V* = {op.solve(model).value:.4f}, limit {problem.margin.cost_limit:.4g}, safe cost "
+        f"V* = {op.solve(problem.model).value:.4f}, limit {problem.margin.cost_limit:.4g}, safe cost "
         f"{problem.margin.safe_cost:.4g}; {problem.num_episodes:,} episodes, "
         f"{problem.replicates} replicates; commit {{commit}}, {{date}}."
     ).format(**provenance())
     rows = [row | {"guarantee": repr(row["guarantee"])} for row in found.table]
-    shown = {"title": problem.title, "facts": facts, "table": found.to_markdown()}
+    shown = {"title": problem.title, "facts": facts}
     return shown | {"rows": json.loads(json.dumps(rows).replace("NaN", "null"))}
+
+
+def table_of(rows: list[dict[str, Any]]) -> str:
+    """The table as `op.Comparison.to_markdown` writes it, from the rows of a record. JSON has neither
+    tuples nor NaN.
+    """
+    made = []
+    for row in rows:
+        spreads = {
+            name: tuple(math.nan if number is None else number for number in value)
+            for name, value in row.items()
+            if isinstance(value, list)
+        }
+        guarantee = None if row["guarantee"] == "None" else row["guarantee"]
+        made.append(row | spreads | {"guarantee": guarantee})
+    return tables.markdown(*table_texts(made))
+
+
+def draw(name: str, rules: dict[str, Any]) -> Any:
+    """The figure of one problem, from the record."""
+    problem = PROBLEMS[name]()
+    learners = {learner: make(rules[learner]) for learner, make in problem.learners().items()}
+    runs = {
+        learner: curves.with_origin(curves.thinned(run, DRAWN_POINTS), problem.model, learners[learner])
+        for learner, run in curves.load(curves_of(name)).items()
+    }
+    return plot_runs(runs)
+
+
+def curves_of(name: str) -> Path:
+    """The file with the curves of one problem."""
+    return RECORD / f"comparison-{name}.npz"
 
 
 def main() -> None:
     """Runs the problems and writes what they came to into the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=PROBLEMS)
-    only = parser.parse_args().only
-    results = json.loads(RECORD.read_text()) if RECORD.exists() else {}
+    parser.add_argument("--same-factors", action="store_true", help="those of the record; no pilots")
+    parser.add_argument("--draw", action="store_true", help="only write page and figures")
+    chosen = parser.parse_args()
+    # Those of the paper's learners that were made for few episodes say so.
+    warnings.simplefilter("ignore", op.GuaranteeWarning)
+    results = json.loads(FOUND.read_text()) if FOUND.exists() else {}
     for name in PROBLEMS:
-        if only in (None, name):
-            results[name] = compared(name)
-            RECORD.write_text(json.dumps(results, indent=2) + "\n")
-            write_page(results)
+        if chosen.only not in (None, name):
+            continue
+        if not chosen.draw:
+            rules = recorded_rules(results[name]) if chosen.same_factors else {}
+            results[name] = compared(name, rules)
+            FOUND.write_text(json.dumps(results, indent=2) + "\n")
+        save_figure(draw(name, recorded_rules(results[name])), f"comparison-{name}")
+    write_page(results)
 
 
 def write_page(results: dict[str, Any]) -> None:
     """Replaces the part of the page between the marks."""
     parts = [
-        f"### {found['title']}\n\n{found['facts']}\n\n{found['table']}\n\n"
-        f"![{found['title']}: regret and violations over episodes](figures/comparison-{name}.png)\n"
+        f"### {found['title']}\n\n{found['facts']}\n\n{table_of(found['rows'])}\n\n"
+        f"![{found['title']}: {ALT}](figures/comparison-{name}.svg)\n"
         for name, found in results.items()
         if name in PROBLEMS
     ]
-    before, rest = PAGE.read_text().split(BEGIN)
-    after = rest.split(END)[1]
-    PAGE.write_text(before + BEGIN + "\n\n" + "\n".join(parts) + "\n" + END + after)
+    replace_tables(PAGE, "\n".join(parts).rstrip())
 
 
 if __name__ == "__main__":

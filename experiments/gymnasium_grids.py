@@ -1,29 +1,28 @@
 """OptPess-Mix on FrozenLake and CliffWalking: rollouts in the environments, simulations on their tables.
 
 Writes experiments/record/gymnasium.json, the tables of docs/gymnasium.md and its picture. Run by
-`make gymnasium`; takes about six minutes on two cores.
+`make gymnasium`; takes about six minutes on two cores. `--draw` runs nothing.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import optpess as op
+from figures import save_figure
+from gymnasium_page import WINDOWS, draw, tables, write_page
+from pages import RECORD
 from scipy.stats import mannwhitneyu
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "experiments" / "record" / "gymnasium.json"
-PAGE = ROOT / "docs" / "gymnasium.md"
-FIGURE = ROOT / "docs" / "figures" / "gymnasium.png"
-WINDOWS = 10  # of equal length
+FOUND = RECORD / "gymnasium.json"
 LEFT, DOWN, RIGHT, UP = range(4)  # of FrozenLake
 NORTH, EAST, SOUTH, WEST = range(4)  # of CliffWalking
 
@@ -312,99 +311,26 @@ def p_value(first: list[dict[str, Any]], second: list[dict[str, Any]], what: str
     return float(mannwhitneyu(*means, alternative="two-sided").pvalue)
 
 
-def mean_and_error(runs: list[dict[str, Any]], what: str, place: int) -> str:
-    """The mean over runs of a window, with its standard error."""
-    values = np.array([run[what][place] for run in runs])
-    return f"{values.mean():.4g} ± {values.std(ddof=1) / np.sqrt(len(values)):.1g}"
-
-
-def tables(record: dict[str, Any]) -> str:
-    """The tables of the page."""
-    parts = []
-    for name, found in record["problems"].items():
-        size = found["episodes"] // WINDOWS
-        base, best = found["baseline"], found["optimum"]
-        parts += [
-            f"### {name}",
-            "",
-            f"H = {found['horizon']}, limit {found['cost limit']:g}, {found['episodes']:,} episodes. "
-            f"The baseline returns {base['return']:.4g} and costs {base['cost']:.3g}; the best policy "
-            f"within the limit returns {best['return']:.4g} and costs {best['cost']:.3g}.",
-            "",
-            f"| | runs | expected return, first {size:,} | last {size:,} | cost, first | last "
-            "| on the baseline, first | last | largest expected cost | processor time an episode |",
-            "| --- " * 10 + "|",
-        ]
-        for group, runs in found["groups"].items():
-            cells = [
-                group.replace("simulate, ", "`simulate`, ").replace("rollout", "`rollout`"),
-                len(runs),
-            ]
-            for what in ("expected return", "cost", "on baseline"):
-                cells += [mean_and_error(runs, what, place) for place in (0, -1)]
-            cells.append(f"{max(run['largest expected cost'] for run in runs):.3g}")
-            cells.append(f"{np.median([run['us an episode'] for run in runs]):.0f} us")
-            parts.append("| " + " | ".join(map(str, cells)) + " |")
-        parts.append("")
-        for group, values in found["p"].items():
-            shown = ", ".join(f"{what} {p:.2g}" for what, p in values.items())
-            parts.append(f"`rollout` against {group.replace('simulate', '`simulate`')}: p = {shown}.")
-            parts.append("")
-    return "\n".join(parts).rstrip()
-
-
-def draw(record: dict[str, Any]) -> Any:
-    """Expected return against episodes: a line for each rollout, a band for the simulations."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12.6, 3.9), layout="constrained")
-    for axis, (name, found) in zip(
-        figure.subplots(1, len(PROBLEMS)), record["problems"].items(), strict=True
-    ):
-        size = found["episodes"] / WINDOWS
-        middles = (np.arange(WINDOWS) + 0.5) * size / 1000
-        bands = {"Bernoulli()": "#0b6e99", "Deterministic()": "#65a30d"}
-        for group, runs in found["groups"].items():
-            lines = np.array([run["expected return"] for run in runs])
-            if group == "rollout":
-                axis.plot(middles, lines.T, color="#c4501b", linewidth=1.0, alpha=0.8)
-                axis.plot([], [], color="#c4501b", label="rollout, real environment")
-                continue
-            colour = bands[group.removeprefix("simulate, ")]
-            label = (
-                f"simulate, {group.removeprefix('simulate, ').removesuffix('()')}: all of {len(runs)}"
-            )
-            axis.fill_between(
-                middles, lines.min(axis=0), lines.max(axis=0), color=colour, alpha=0.25, label=label
-            )
-        axis.axhline(found["baseline"]["return"], color="#1e293b", linestyle=":", label="baseline")
-        axis.axhline(found["optimum"]["return"], color="#1e293b", linestyle="--", label="optimum")
-        axis.set(
-            title=name, xlabel="episode, in thousands", ylabel="expected return of what was deployed"
-        )
-        axis.grid(visible=True, alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.legend(frameon=False, fontsize=8)
-    return figure
+def found() -> dict[str, Any]:
+    """The record of all problems. No run may have deployed anything above the limit."""
+    with ProcessPoolExecutor() as pool:
+        problems = {each.name: of_problem(number, pool) for number, each in enumerate(PROBLEMS)}
+    for name, each in problems.items():
+        for group, runs in each["groups"].items():
+            largest = max(run["largest expected cost"] for run in runs)
+            assert largest <= each["cost limit"] + 1e-9, f"{name}, {group}: {largest} is above the limit"
+    return {"versions": {"gymnasium": gymnasium.__version__}, "problems": problems}
 
 
 def main() -> None:
     """Runs everything and writes what was found."""
-    with ProcessPoolExecutor() as pool:
-        problems = {each.name: of_problem(number, pool) for number, each in enumerate(PROBLEMS)}
-    record = {"versions": {"gymnasium": gymnasium.__version__}, "problems": problems}
-    for name, found in problems.items():
-        for group, runs in found["groups"].items():
-            largest = max(run["largest expected cost"] for run in runs)
-            assert largest <= found["cost limit"] + 1e-9, (
-                f"{name}, {group}: {largest} is above the limit"
-            )
-    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    head, rest = PAGE.read_text(encoding="utf-8").split("<!-- tables: begin -->\n")
-    _, tail = rest.split("<!-- tables: end -->")
-    page = f"{head}<!-- tables: begin -->\n{tables(record)}\n<!-- tables: end -->{tail}"
-    PAGE.write_text(page, encoding="utf-8")
-    draw(record).savefig(FIGURE, dpi=90)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--draw", action="store_true", help="only write page and picture")
+    if not parser.parse_args().draw:
+        FOUND.write_text(json.dumps(found(), indent=1) + "\n", encoding="utf-8")
+    record = json.loads(FOUND.read_text(encoding="utf-8"))
+    write_page(record)
+    save_figure(draw(record), "gymnasium")
     print(tables(record))
 
 

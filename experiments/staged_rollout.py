@@ -11,16 +11,14 @@ import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import optpess as op
+from pages import DOCS, RECORD
 from scipy.stats import binomtest
 
-ROOT = Path(__file__).resolve().parent.parent
-RECORD = ROOT / "experiments" / "record" / "staged-rollout.json"
-PAGE = ROOT / "docs" / "staged-rollout.md"
+FOUND, PAGE = RECORD / "staged-rollout.json", DOCS / "staged-rollout.md"
 LIMIT, BASELINE_COST, LARGEST = 0.4, 0.2, 1.0
 DELTA = 0.1
 DEPLOYMENTS, EPISODES = 1500, 2000
@@ -228,7 +226,7 @@ def main() -> None:
         "drift": drifts,
         "seconds": round(time.perf_counter() - begin, 1),
     }
-    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    FOUND.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     head, rest = text.split("<!-- tables: begin -->\n")
     _, tail = rest.split("<!-- tables: end -->")

@@ -1,27 +1,34 @@
 """The paper's two algorithms at the paper's own constants, run to where something happens.
 
-Writes experiments/record/theorem-constants.json, docs/theorem-constants.md and two figures. Run by
-`make experiments`; takes about twenty minutes on two cores. `--only NAME` runs one part again.
+Writes experiments/record/theorem-constants-*, docs/theorem-constants.md and two figures. Run by
+`make experiments`; takes about ten minutes on two cores. `--only NAME` runs one part again, `--draw`
+none.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import curves
 import numpy as np
 import optpess as op
+from figures import save_figure
 from optpess.plot import plot_runs
+from optpess.plot.panels import draw_together
+from optpess.plot.quantities import quantities
+from optpess.plot.style import drawing, styles_of
+from pages import DOCS, RECORD, provenance
 
-ROOT = Path(__file__).resolve().parent.parent
-FIGURES = ROOT / "docs" / "figures"
-RECORD = ROOT / "experiments" / "record"
 PAIR_MARGIN = op.SafetyMargin(cost_limit=0.6, safe_cost=0.135)
+# Curves of a file: replicates times record points.
+MOST_POINTS = 6000
+# What is drawn of other problems than the pair, and whether the axis of episodes is linear.
+OF_OTHERS = {"cost": True, "reward": True, "regret": False}
 ALWAYS_FIRST = np.tile([1.0, 0.0], (2, 2, 1))
 
 
@@ -99,21 +106,22 @@ def summary(model: op.CMDP, learner: Any, run: op.Run, seconds: float) -> dict[s
     }
 
 
-def spread(counts: Any) -> list[int]:
-    """The least and the largest."""
-    return [int(counts.min()), int(counts.max())]
+def curves_of(name: str) -> Path:
+    """The file with the curves of one part."""
+    return RECORD / f"theorem-constants-{name.replace(', ', '-').lower()}.npz"
 
 
 def main() -> None:
     """Runs the parts and writes what they came to."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", choices=PARTS)
-    only = parser.parse_args().only
+    parser.add_argument("--draw", action="store_true", help="only write page and figures")
+    chosen = parser.parse_args()
     RECORD.mkdir(parents=True, exist_ok=True)
     stored = RECORD / "theorem-constants.json"
     results = json.loads(stored.read_text()) if stored.exists() else {}
     for name, (make_model, make_learner, replicates) in PARTS.items():
-        if only not in (None, name):
+        if chosen.draw or chosen.only not in (None, name):
             continue
         model = make_model()
         learner = make_learner(model)
@@ -121,17 +129,44 @@ def main() -> None:
         run = op.simulate(model, learner, replicates=replicates, seed=2021)
         seconds = time.perf_counter() - start
         results[name] = summary(model, learner, run, seconds) | provenance()
-        run.save(RECORD / f"{name.replace(', ', '-').lower()}.npz")
+        curves.save(curves_of(name), {name: run}, MOST_POINTS // replicates)
         stored.write_text(json.dumps(results, indent=2) + "\n")
         print(name, json.dumps(results[name], indent=2), flush=True)
     write_table(results)
-    runs = {name: op.load_run(RECORD / f"{name.replace(', ', '-').lower()}.npz") for name in results}
-    plot_runs({name: run for name, run in runs.items() if name.startswith("pair")}).savefig(
-        FIGURES / "theorem-constants-pair.png", dpi=110
+    runs = {name: recorded(name) for name in results}
+    save_figure(
+        plot_runs({name.removeprefix("pair, "): run for name, run in runs.items() if "pair" in name}),
+        "theorem-constants-pair",
     )
-    plot_runs({name: run for name, run in runs.items() if not name.startswith("pair")}).savefig(
-        FIGURES / "theorem-constants-others.png", dpi=110
+    save_figure(
+        draw_others({name: run for name, run in runs.items() if "pair" not in name}),
+        "theorem-constants-others",
     )
+
+
+def recorded(name: str) -> op.Run:
+    """The run of one part, from the record."""
+    make_model, make_learner, _ = PARTS[name]
+    model = make_model()
+    return curves.with_origin(curves.load(curves_of(name))[name], model, make_learner(model))
+
+
+def draw_others(runs: dict[str, op.Run]) -> Any:
+    """A row for each problem: cost, reward and regret. The baseline is left late in the runs, which
+    linear axes of episodes show.
+    """
+    with drawing("a figure") as figure_of:
+        figure = figure_of(figsize=(17.0, 3.3 * len(runs)), layout="constrained")
+        rows: Any = figure.subplots(len(runs), 3)
+        for panels, (name, run) in zip(rows, runs.items(), strict=True):
+            problem, learner = name.split(", ")
+            alone = {learner: run}
+            drawn = quantities(alone)
+            for axis, (quantity, linear) in zip(panels, OF_OTHERS.items(), strict=True):
+                each = replace(drawn[quantity][0], linear=linear)
+                draw_together(axis, each, styles_of(alone))
+                axis.set_title(f"{problem}: {each.title[0].lower()}{each.title[1:]}")
+    return figure
 
 
 def write_table(results: dict[str, Any]) -> None:
@@ -166,14 +201,7 @@ def write_table(results: dict[str, Any]) -> None:
             f"{found['commit']}, {found['date']}",
         ]
         rows.append("| " + " | ".join(cells) + " |")
-    (ROOT / "docs" / "theorem-constants.md").write_text("\n".join(rows) + "\n")
-
-
-def provenance() -> dict[str, str]:
-    """When and from which commit."""
-    command = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    return {"date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(), "commit": commit}
+    (DOCS / "theorem-constants.md").write_text("\n".join(rows) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""Cost of an OptPess-PrimalDual episode as one size grows, and throughput against threads.
+"""Cost of an OptPess-PrimalDual episode as one size grows.
 
 Ours and the faster of the numba peers (lists of successors where rows are sparse), in turns, processor
-time, one thread; threads are measured by the wall clock. `plots.py` draws what this writes to
-benches/record/scaling.json.
+time, one thread. `plots.py` draws what this writes to benches/record/scaling.json.
 
 Usage: scaling.py [--rounds N] [--no-record]
 """
@@ -11,14 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from typing import Any
 
 import peer_numba
 import problems
 import roof
-from harness import RECORD, Turn, facts, in_turns, wall_in_turns, write
-from problems import DELTA, REPLICATES, TINY, Size
+from harness import RECORD, Turn, facts, in_turns, write
+from problems import DELTA, Size
 from rows import simulated
 
 SWEEPS = {
@@ -55,21 +53,6 @@ def point(size: Size, peaks: dict[str, Any] | None, rounds: int) -> dict[str, An
     }
 
 
-def threads(rounds: int) -> list[dict[str, Any]]:
-    """Episodes a second of sixteen replicates, by threads."""
-    task, K = problems.problem(TINY), problems.THREADS_EPISODES
-    counts = range(1, (os.cpu_count() or 1) + 1)
-    turns: dict[str, Turn] = {
-        str(count): (
-            lambda count=count: simulated(task, K, K, replicates=REPLICATES, threads=count),
-            K * REPLICATES,
-        )
-        for count in counts
-    }
-    times = wall_in_turns(turns, rounds)
-    return [{"threads": int(name), "episodes_per_second": 1e9 / time} for name, time in times.items()]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
@@ -87,8 +70,6 @@ def main() -> None:
                 f"{name} {size}: ours {found['ours_ns']:.0f}, numba {found['numba_ns']:.0f} ns",
                 flush=True,
             )
-    sweeps["threads"] = threads(arguments.rounds)
-    print(sweeps["threads"])
     if not arguments.no_record:
         about = facts() | ({"note": arguments.note} if arguments.note else {})
         stored = {"machine": about, "peaks": peaks, "rounds": arguments.rounds, "sweeps": sweeps}

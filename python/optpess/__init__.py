@@ -25,6 +25,8 @@ The names below are the public interface; everything else may change. They fall 
   ``rollout`` drives a learner in one, and returns a ``Rollout`` of every ``Episode``.
 - runs: ``simulate``, ``forecast``, ``compare``, ``load_run``, ``reproduce``, and what they return:
   ``Run`` with ``Trace`` and ``Finding``, ``Forecast``, ``Comparison``, ``Reproduction``.
+- studies of many runs: ``Study``, ``sweep``, ``load_study``, and the ``StudyResult`` they return.
+- reports: ``write_report`` writes runs, comparisons and rollouts to one HTML page.
 - exceptions: ``OptPessError`` and its subclasses; a warning: ``GuaranteeWarning``.
 """
 
@@ -97,6 +99,7 @@ from optpess.plan.certificate import Certificate, Reevaluation
 from optpess.plan.frontier import frontier, solve_least_cost, solve_unconstrained
 from optpess.plan.result import Endpoint, ExtendedPlan, Frontier, Plan
 from optpess.plan.solve import solve, solve_signals
+from optpess.report import write_report
 from optpess.run.compare import Comparison, compare
 from optpess.run.forecast import Forecast, forecast
 from optpess.run.record import Finding, Run, Trace, load_run
@@ -104,6 +107,7 @@ from optpess.run.reproduce import Reproduction, reproduce
 from optpess.run.rollout import Episode, rollout
 from optpess.run.rollout_record import Rollout
 from optpess.run.simulate import simulate
+from optpess.study import Study, StudyResult, load_study, sweep
 
 __all__ = [
     "CMDP",
@@ -167,6 +171,8 @@ __all__ = [
     "Signals",
     "SolverError",
     "StagedRollout",
+    "Study",
+    "StudyResult",
     "SubGaussianRadius",
     "Theorem",
     "Trace",
@@ -186,6 +192,7 @@ __all__ = [
     "frontier",
     "load_learner",
     "load_run",
+    "load_study",
     "mix_policies",
     "occupancy",
     "policy_from_actions",
@@ -200,7 +207,9 @@ __all__ = [
     "solve_signals",
     "solve_unconstrained",
     "state_values",
+    "sweep",
     "value_difference",
+    "write_report",
     "zoo",
 ]
 

@@ -8,6 +8,7 @@ from typing import (
     SupportsIndex,
     TypedDict,
     final,
+    overload,
     type_check_only,
 )
 
@@ -45,6 +46,7 @@ __all__ = [
     "lagrangian_plan",
     "least_cost_and_rounding",
     "margin_learner",
+    "mix_actions",
     "mix_policies",
     "occupancy",
     "optpess_mix",
@@ -101,14 +103,23 @@ class EstimatesDict(TypedDict):
 
 @type_check_only
 class PlanDict(TypedDict):
-    policy: FloatArray
     value: float
     cost: float
     repair: float
     multiplier: float
     bound: float
-    ends: list[tuple[float, FloatArray]]
     inductions: int
+    weights: list[float]
+    actions: list[ActionArray]
+    shares: FloatArray
+
+@type_check_only
+class MixedActionsDict(TypedDict):
+    value: float
+    costs: FloatArray
+    weights: list[float]
+    actions: list[ActionArray]
+    shares: FloatArray
 
 @type_check_only
 class ExtendedPlanDict(TypedDict):
@@ -148,6 +159,8 @@ class ProgressDict(TypedDict):
 
 @type_check_only
 class OutcomeDict(TypedDict):
+    replicate: int
+    episodes: int
     reward_regret: FloatArray
     signed_violation: FloatArray
     strong_violation: FloatArray
@@ -382,9 +395,24 @@ def value_difference(
         1.5
     """
 
+@overload
 def backward_induction(
-    signal: ArrayLike, transitions: TransitionsLike, *, horizon: SupportsIndex | None = None
-) -> tuple[FloatArray, FloatArray]:
+    signal: ArrayLike,
+    transitions: TransitionsLike,
+    *,
+    horizon: SupportsIndex | None = None,
+    as_actions: Literal[False] = False,
+    threads: SupportsIndex | None = None,
+) -> tuple[FloatArray, FloatArray]: ...
+@overload
+def backward_induction(
+    signal: ArrayLike,
+    transitions: TransitionsLike,
+    *,
+    horizon: SupportsIndex | None = None,
+    as_actions: Literal[True],
+    threads: SupportsIndex | None = None,
+) -> tuple[ActionArray, FloatArray]:
     """The best policy for one signal, without any constraint: ``(policy [H, S, A], values [H + 1, S])``.
 
     Ties go to the lowest action.
@@ -394,6 +422,9 @@ def backward_induction(
             ``horizon``.
         transitions: as for :func:`evaluate`.
         horizon: needed only if both signal and transitions are the same at every step.
+        as_actions: True gives the numbers of the actions, ``[H, S]``, in the smallest unsigned type that holds
+            them, in place of the policy ``[H, S, A]``.
+        threads: how many threads; None for one per core. The numbers do not depend on it.
 
     Example:
         >>> import numpy as np, optpess as op
@@ -462,12 +493,30 @@ def solve_parametric(
     transitions: TransitionsLike,
     initial: ArrayLike,
     limit: float,
+    tolerance: float,
+    threads: SupportsIndex | None,
+    time_limit: float | None,
 ) -> PlanDict: ...
-def frontier_vertices(model: Model, max_vertices: SupportsIndex) -> FloatArray: ...
+def mix_actions(
+    model: Model, actions: Sequence[ActionArray], weights: Sequence[float], threads: SupportsIndex | None
+) -> MixedActionsDict: ...
+def frontier_vertices(
+    model: Model,
+    max_vertices: SupportsIndex,
+    tolerance: float,
+    between: tuple[float, float],
+    threads: SupportsIndex | None,
+) -> tuple[FloatArray, float, bool]: ...
 def lagrangian_plan(
-    model: Model, reward_weight: float, multipliers: ArrayLike
+    model: Model,
+    reward_weight: float,
+    multipliers: ArrayLike,
+    threads: SupportsIndex | None,
+    time_limit: float | None,
 ) -> tuple[float, float, FloatArray, ActionArray]: ...
-def extreme_actions(model: Model, constraint: SupportsIndex, least_cost: bool) -> ActionArray: ...
+def extreme_actions(
+    model: Model, constraint: SupportsIndex, least_cost: bool, threads: SupportsIndex | None
+) -> ActionArray: ...
 
 @final
 class Learner:
@@ -514,6 +563,9 @@ class Learner:
     def broken_safety_claim(self, model: Model) -> str | None: ...
     def certify(self, policy: PolicyLike) -> tuple[list[float], list[float], list[float], list[int]]: ...
     def worst_kernel(self, policy: PolicyLike, constraint: int) -> tuple[float, FloatArray]: ...
+    @property
+    def is_pending(self) -> bool: ...
+    def told(self) -> tuple[tuple[int, int, int], int | None, list[float]]: ...
     def copy(self) -> Learner: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod
@@ -640,7 +692,10 @@ def simulate_learner(
     audit: bool,
     learners: bool,
     progress: Callable[[int], object] | None,
-) -> list[OutcomeDict]: ...
+    states: Sequence[tuple[int, bytes] | None] | None = None,
+    save: Callable[[list[tuple[int, bytes] | None]], object] | None = None,
+    seconds: float = ...,
+) -> tuple[list[OutcomeDict], BaseException | None, list[tuple[int, bytes] | None]]: ...
 def baseline_values(model: Model, learner: Learner) -> tuple[float, list[float]] | None: ...
 def recorded_episodes(episodes: SupportsIndex) -> list[int]: ...
 def tightening_horizon(

@@ -29,7 +29,7 @@ FloatArray: TypeAlias = npt.NDArray[np.float64]
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 # Actions [H, S], as the compiled core returns them.
-ActionArray: TypeAlias = npt.NDArray[np.uint32]
+ActionArray: TypeAlias = npt.NDArray[np.uint8] | npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 # Row and column numbers, as HiGHS takes them.
 IndexArray: TypeAlias = npt.NDArray[np.int32]
 # The arrays of a file, by name.

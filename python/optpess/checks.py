@@ -6,18 +6,22 @@ import importlib
 from collections.abc import Iterable
 from operator import index
 from os import PathLike
-from typing import Any, SupportsFloat, SupportsIndex, TypeVar
+from typing import Any, SupportsFloat, SupportsIndex, TypeGuard, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from optpess.exceptions import InvalidInputError
 
 __all__ = [
+    "as_array",
     "check_path",
     "check_type",
     "described",
+    "is_name",
     "number_text",
     "optional_module",
+    "real_array",
     "real_number",
     "shown",
     "truth_value",
@@ -70,6 +74,25 @@ def real_number(argument: str, value: object) -> float:
     raise InvalidInputError(f"{argument} is {described(value)}; it must be a number")
 
 
+def as_array(argument: str, values: object) -> npt.NDArray[Any]:
+    """The values as an array of any type. Masked arrays stay masked, so that they can be refused."""
+    try:
+        return np.asanyarray(values)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise InvalidInputError(f"{argument} cannot be made an array: {error}") from error
+
+
+def real_array(argument: str, values: object) -> npt.NDArray[Any]:
+    """The values as an array of real numbers; texts, objects and masked arrays are refused."""
+    array = as_array(argument, values)
+    if array.dtype.kind not in "fiub" or isinstance(array, np.ma.MaskedArray):
+        raise InvalidInputError(
+            f"{argument} holds elements of type {array.dtype} ({type(values).__name__}); "
+            "allowed are real numbers"
+        )
+    return array
+
+
 def _index(value: object) -> int | None:
     """A whole number as an int; None for everything else, arrays of several numbers too."""
     try:
@@ -86,7 +109,10 @@ def described(value: object) -> str:
 
 def shown(value: object) -> str:
     """A value as a message shows it: short, or only its kind."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a message must not fail because the value does
+        text = "\n"
     if len(text) <= 40 and "\n" not in text and " at 0x" not in text.lower():
         return text
     name = type(value).__name__
@@ -98,15 +124,20 @@ def number_text(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
+def is_name(value: object, allowed: Iterable[str]) -> TypeGuard[str]:
+    """Whether the value is one of these names. An array, which cannot be compared with one, is not."""
+    return isinstance(value, str) and value in allowed
+
+
 def unknown_name(argument: str, found: object, allowed: Iterable[str]) -> InvalidInputError:
     """The refusal of a name that is not one of those allowed, with the nearest of them."""
     import difflib  # here, as it would slow the import of the package
 
     names = list(allowed)
-    nearest = difflib.get_close_matches(str(found), names, n=1)
+    nearest = difflib.get_close_matches(found, names, n=1) if isinstance(found, str) else []
     meant = f"; did you mean {nearest[0]!r}?" if nearest else ""
     return InvalidInputError(
-        f"{argument} is {found!r}; allowed are {', '.join(map(repr, names))}{meant}"
+        f"{argument} is {shown(found)}; allowed are {', '.join(map(repr, names))}{meant}"
     )
 
 
@@ -131,6 +162,8 @@ def truth_value(argument: str, value: object) -> bool:
 
 def check_path(value: object, argument: str = "path") -> str | PathLike[str]:
     """A path of a file."""
-    if isinstance(value, str | PathLike):
-        return value
-    raise InvalidInputError(f"{argument} is {described(value)}; it must be a text or a pathlib.Path")
+    if not isinstance(value, str | PathLike):
+        raise InvalidInputError(f"{argument} is {described(value)}; it must be a text or a pathlib.Path")
+    if "\0" in str(value):
+        raise InvalidInputError(f"{argument} is {shown(value)}; a path has no null character")
+    return value

@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["counted", "html_folded", "html_paragraph", "html_table", "short", "short_repr", "table"]
+__all__ = [
+    "counted",
+    "duration",
+    "html_folded",
+    "html_paragraph",
+    "html_table",
+    "percent",
+    "short",
+    "short_repr",
+    "span",
+    "table",
+]
 
 # The most numbers of an array in a text, and the most rows of a table in a notebook.
 _MOST_NUMBERS = 6
@@ -35,6 +46,33 @@ def counted(number: int, name: str) -> str:
     return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
+def span(counts: Iterable[int]) -> str:
+    """The least and the greatest of some counts: 31 to 40; 31 if they are equal."""
+    every = [int(count) for count in counts]
+    least, greatest = min(every), max(every)
+    return f"{least:,}" if least == greatest else f"{least:,} to {greatest:,}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, never rounded to all or nothing: 54 %, 99.999 %."""
+    for digits in range(5):
+        text = f"{100.0 * share:.{digits}f}"
+        rounded = float(text) / 100.0
+        if abs(rounded - share) <= 5e-4 and (rounded not in (0.0, 1.0) or share in (0.0, 1.0)):
+            return f"{text} %"
+    return "less than 0.0001 %" if share < 0.5 else "more than 99.9999 %"
+
+
+def duration(seconds: float) -> str:
+    """A time in its two largest units: 42 s, 3 min 5 s, 2 h 10 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
+
+
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of aligned columns as plain text; the first to the left, the others to the right."""
     lines = [list(header), *map(list, rows)]
@@ -51,12 +89,19 @@ def html_paragraph(text: str) -> str:
     return f"<p>{escape(text)}</p>"
 
 
-def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], what: str = "rows") -> str:
-    """A plain table, which a notebook shows in its own colours; ``what`` names the rows left out."""
+def html_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    what: str = "rows",
+    most: int | None = _MOST_ROWS,
+) -> str:
+    """A plain table, which a notebook shows in its own colours. Of more rows than ``most`` the first are
+    shown; ``what`` names those left out.
+    """
     head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows[:_MOST_ROWS])
+    lines = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows[:most])
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    left = len(rows) - _MOST_ROWS
+    left = 0 if most is None else len(rows) - most
     rest = html_paragraph(f"and {left} more {what}") if left > 0 else ""
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{rest}"
 

@@ -4,12 +4,13 @@
 use crate::sources::{Source, rooms_used, sources, without_comments, without_tests};
 
 /// The modules of the core, in a line: a module may use itself and those before it. `fast::isa` is an entry of its own.
-const CORE_ORDER: [&str; 24] = [
+const CORE_ORDER: [&str; 25] = [
     "error",
     "shape",
     "number",
     "control",
     "sums",
+    "parallel",
     "random",
     "fast::isa",
     "table",

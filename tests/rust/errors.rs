@@ -289,6 +289,14 @@ fn refusals() -> Vec<(Error, &'static str, &'static str)> {
              every bonus",
         ),
         (
+            Error::StoredState {
+                what: "the record of a replicate",
+            },
+            "StoredState",
+            "the record of a replicate does not fit the rest of what is stored: the bytes are damaged or \
+             were made by another program",
+        ),
+        (
             Error::Interrupted,
             "Interrupted",
             "the run was stopped before its end",

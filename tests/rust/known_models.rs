@@ -38,7 +38,7 @@ pub fn planning_bits(problem: &Problem) -> Vec<(String, Bits)> {
         ];
         let parts = vec![
             ("plan", numbers(&scalars)),
-            ("policy", numbers(plan.policy.data())),
+            ("policy", numbers(plan.policy.policy().unwrap().data())),
         ];
         found.push((format!("solve {storage}"), parts));
         let vertices = frontier(&one_limit, 1000).unwrap();

@@ -1,11 +1,14 @@
 //! The chord method against every deterministic policy there is, against itself from another start, and
 //! against the golden optima.
 
+use optpess_core::control::Control;
 use optpess_core::error::Error;
 use optpess_core::evaluate::evaluate;
-use optpess_core::model::{InitialDistribution, Kernel};
+use optpess_core::model::{InitialDistribution, Kernel, Slices};
+use optpess_core::parallel::Workers;
 use optpess_core::plan::{
-    ChordSearch, PlainOracle, PlanningProblem, frontier, least_cost_and_rounding, solve_exactly,
+    ChordSearch, PlainOracle, PlanningProblem, backward_induction, best_actions, frontier,
+    least_cost_and_rounding, solve_exactly, solve_to,
 };
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
@@ -112,6 +115,45 @@ proptest! {
         prop_assert!((plan.value - best).abs() <= width, "{} against {best}", plan.value);
         prop_assert!(plan.certificate.cost <= limit);
         prop_assert!(plan.bound >= best - 1e-11 && plan.bound - plan.value <= width);
+    }
+
+    #[test]
+    fn the_search_on_a_known_model_finds_what_the_chord_method_finds(
+        problem in problems(), place in 0.05..1.2_f64, sparse: bool, threads in 1..4_usize,
+    ) {
+        let kernel = problem.kernel(0, sparse);
+        let posed = tradeoff(&problem, &kernel);
+        let mut oracle = PlainOracle::new(&posed).unwrap();
+        let (least, _) = least_cost_and_rounding(&mut oracle, 0.0).unwrap();
+        let limit = least + place;
+        let mut search = ChordSearch::new(problem.shape).unwrap();
+        let expected = search.solve(&mut oracle, limit).unwrap();
+        let control = Control::default();
+        let workers = Workers { threads, control: &control };
+        let plan = solve_to(&posed, limit, 0.0, workers).unwrap();
+        let width = 1e-11 * (1.0 + expected.value.abs()) + 1e-12 * expected.multiplier;
+        prop_assert!((plan.value - expected.value).abs() <= width, "{} {expected:?}", plan.value);
+        let near = solve_to(&posed, limit, 0.01, workers).unwrap();
+        prop_assert!(near.bound - near.value <= 0.01 + width && near.certificate.cost <= limit);
+        prop_assert!(near.value >= expected.value - 0.01 - width);
+        // The mixture that is kept as actions has the value that is claimed for it.
+        let policy = plan.policy.policy().unwrap();
+        let value = evaluate(&policy, posed.reward, &kernel, &problem.initial).unwrap();
+        prop_assert!((value - plan.value).abs() <= 1e-12 * (1.0 + value.abs()));
+    }
+
+    #[test]
+    fn the_best_actions_have_the_bits_of_a_plain_induction(
+        problem in problems(), sparse: bool, threads in 1..4_usize,
+    ) {
+        let kernel = problem.kernel(0, sparse);
+        let signal = &problem.signals[0];
+        let plain = backward_induction(problem.shape, signal, &kernel).unwrap();
+        let control = Control::default();
+        let workers = Workers { threads, control: &control };
+        let (actions, values) = best_actions(problem.shape, signal, &kernel, workers).unwrap();
+        prop_assert!(actions.iter().eq(plain.actions().iter().map(|&action| action as usize)));
+        prop_assert_eq!(&values, plain.values());
     }
 
     #[test]
@@ -251,5 +293,34 @@ fn golden_optima_are_found_in_every_form_of_storage() {
                 assert!(plan.certificate.cost <= plan.certificate.limit, "{name}");
             }
         }
+    }
+}
+
+/// Full rows that are mostly zeros are walked as lists.
+#[test]
+fn rows_of_zeros_are_left_out_and_nothing_changes() {
+    let (states, actions) = (70, 2);
+    let shape = Shape::new(4, states, actions).unwrap();
+    let mut data = vec![0.0; 4 * states * actions * states];
+    for (row, entries) in data.chunks_exact_mut(states).enumerate() {
+        entries[row % states] = 0.25;
+        entries[row * 7 % states] += 0.75;
+    }
+    let last = data.len() - 1;
+    data[last] = f64::NAN; // of the last step, which is never read
+    let kernel = Kernel::dense(states, actions, Slices::PerStep(4), data).unwrap();
+    let values = (0..shape.triples()).map(|place| (place as f64).sin());
+    let signal = Signal::new("signal", shape, values.collect()).unwrap();
+    let plain = backward_induction(shape, &signal, &kernel).unwrap();
+    let control = Control::default();
+    let found = best_actions(shape, &signal, &kernel, Workers::alone(&control));
+    let (actions, values) = found.unwrap();
+    assert!(
+        actions
+            .iter()
+            .eq(plain.actions().iter().map(|&action| action as usize))
+    );
+    for (found, expected) in values.data().iter().zip(plain.values().data()) {
+        assert!((found - expected).abs() < 1e-14);
     }
 }

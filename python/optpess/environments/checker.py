@@ -142,7 +142,7 @@ def check(
         >>> print(op.environments.check(Walk(), horizon=20, reward_range=(-1, 0)))
         Walk: nothing found in 3 episodes, 8 steps
     """
-    steps = None if horizon is None else whole_number("horizon", horizon)
+    steps = None if horizon is None else whole_number("horizon", horizon, most=2**32 - 1)
     units = Units.of(reward_range, cost_range, whole_number("num_constraints", num_constraints))
     visit = _Visit(env, units, steps)
     count = whole_number("episodes", episodes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import re
 import zlib
 from os import PathLike
@@ -259,9 +261,10 @@ class Learner:
         } | further
 
     def __copy__(self) -> Self:
+        inner = self._inner.copy()
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin._inner = self._inner.copy()
+        twin.__dict__.update(self.__dict__, parameters=copy.deepcopy(self.parameters))
+        twin._inner = inner
         return twin
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -269,21 +272,35 @@ class Learner:
 
     def __getstate__(self) -> dict[str, Any]:
         stored = self._inner.to_bytes()
-        return self.__dict__ | {"_inner": stored, "_checksum": zlib.crc32(stored)}
+        checksum = _checksum(stored, self.parameters)
+        return self.__dict__ | {"_inner": stored, "_checksum": checksum}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         stored, further = state["_inner"], state.copy()
         # Most damaged bytes are a learner too, with other counts or another baseline.
-        if further.pop("_checksum", None) != zlib.crc32(stored):
+        if further.pop("_checksum", None) != _checksum(stored, state["parameters"]):
             raise ValueError("not a stored learner: the checksum does not match the bytes")
         self.__dict__.update(further)
         self._inner = _core.Learner.from_bytes(stored)
+        self._check_arguments()
+
+    def _check_arguments(self) -> None:
+        """Refuses arguments that are not those of the state in the core."""
+        sizes, last, limits = self._inner.told()
+        ours = self.units.limits_in(np.array([self._limits]), sizes[0])[0]
+        same = list(sizes) == list(self.shape) and last == self.num_episodes
+        if not same or not np.allclose(ours, limits, rtol=1e-9, atol=0.0):
+            raise ValueError("not a stored learner: its arguments are not those of its state")
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name}={size}" for name, size in self.shape._asdict().items())
         last = "" if self.num_episodes is None else f" of {self.num_episodes}"
         played = f"episode {self.episodes_observed}{last}"
         return f"{type(self).__name__}({sizes}, {played}, guarantee={self.guarantee})"
+
+
+def _checksum(stored: bytes, parameters: dict[str, Any]) -> int:
+    return zlib.crc32(stored, zlib.crc32(json.dumps(parameters).encode()))
 
 
 class MarginLearner(Learner):

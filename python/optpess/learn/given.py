@@ -25,7 +25,9 @@ _ROUNDING = 8 * np.finfo(float).eps
 
 def shape_in(shape: object) -> Shape:
     """(H, S, A) as three whole numbers."""
-    if not isinstance(shape, tuple | list | np.ndarray) or len(shape) != 3:
+    if isinstance(shape, np.ndarray) and shape.ndim == 1:
+        shape = shape.tolist()
+    if not isinstance(shape, tuple | list) or len(shape) != 3:
         inside = isinstance(getattr(shape, "shape", None), Shape)
         advice = ", as in model.shape" if inside else ""
         raise InvalidInputError(

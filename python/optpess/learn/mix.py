@@ -9,7 +9,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray, IntArray, PolicyLike
-from optpess.checks import check_type, real_number, truth_value, whole_number
+from optpess.checks import check_type, real_array, real_number, truth_value, whole_number
 from optpess.display import short
 from optpess.learn.base import Learner, check_baseline, states_its_arguments, with_last_step
 from optpess.learn.given import Given
@@ -242,9 +242,10 @@ def _knowledge_in(knowledge: Knowledge, given: Given) -> dict[str, Any]:
     units, mask = given.units, given.actions
     rewards, support = knowledge.rewards, knowledge.support
     if rewards is not None:
-        rewards = units.rewards_in("rewards", fold_rows(np.asarray(rewards), mask))
+        rewards = units.rewards_in("rewards", fold_rows(real_array("rewards", rewards), mask))
     if support is not None:
-        support = fold_rows(np.asarray(support, float), mask, trailing=1)
+        known = real_array("support", support).astype(float)
+        support = fold_rows(known, mask, trailing=1)
     costs = _cost_tables(knowledge.costs, len(units.cost_ranges))
     if costs is not None:
         ranges = (Units(cost_ranges=(pair,)) for pair in units.cost_ranges)
@@ -262,7 +263,7 @@ def _cost_tables(costs: ArrayLike | None, constraints: int) -> list[Any] | None:
     """Known costs as a list with one table for each constraint."""
     if costs is None:
         return None
-    array = np.asarray(costs)
+    array = real_array("costs", costs)
     # A model's costs are [M, H, S, A]; with one constraint the first axis may be left out.
     if constraints == 1 and not (array.ndim == 4 or (array.ndim == 3 and len(array) == 1)):
         return [array]

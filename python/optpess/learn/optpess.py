@@ -9,7 +9,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import real_number, unknown_name, whole_number
+from optpess.checks import is_name, real_number, unknown_name, whole_number
 from optpess.exceptions import GuaranteeWarning, SolverError
 from optpess.learn.base import (
     Learner,
@@ -89,7 +89,7 @@ class OptPessLP(Learner):
         seed: SupportsIndex = 0,
     ) -> None:
         baseline = check_baseline(baseline, shape)
-        if engine not in ("parametric", "highs"):
+        if not is_name(engine, ("parametric", "highs")):
             raise unknown_name("engine", engine, ("parametric", "highs"))
         given = Given.of(shape, 1, reward_range, cost_range, actions, seed, bounded_observations)
         sharp = isinstance(confidence, Sharp)

@@ -62,7 +62,7 @@ class Progress:
         if self.gate_open is not None:
             parts.append(self._gate())
         if self.weight is not None:
-            parts.append(f"weight {self.weight:.3g}")
+            parts.append(f"weight {self.weight + 0.0:.3g}")  # no weights add up to -0.0
         if self.tightening_horizon is not None:
             parts.append(f"may exceed the limit until episode {self.tightening_horizon:,}")
         if self.on_baseline and self.episodes_left:

@@ -12,7 +12,7 @@ import numpy as np
 
 from optpess import _core, storage
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import check_path
+from optpess.checks import check_path, real_number, whole_number
 from optpess.display import short
 from optpess.exceptions import InvalidInputError
 from optpess.learn.terms import SafeMixture
@@ -96,11 +96,9 @@ class StagedRollout:
         failure_probability: float = 0.05,
         seed: SupportsIndex = 0,
     ) -> None:
-        if not 0 <= (number := seed.__index__()) < 2**64:
-            raise InvalidInputError(f"seed is {number}; it must lie in [0, 2^64)")
-        self._inner = _core.StagedRollout(
-            cost_limit, baseline_cost, max_episode_cost, float(failure_probability), number
-        )
+        number = whole_number("seed", seed, least=0, most=2**64 - 1)
+        level = real_number("failure_probability", failure_probability)
+        self._inner = _core.StagedRollout(cost_limit, baseline_cost, max_episode_cost, level, number)
 
     def use_candidate(self) -> bool:
         """Tosses the coin: True if the candidate plays the next episode, False if the baseline does.

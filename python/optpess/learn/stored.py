@@ -17,7 +17,7 @@ from optpess.learn.optpess import OptPessLP, _HighsPlanner
 
 __all__ = ["REQUIRED", "arrays_of", "learner_of", "load_learner", "save_learner"]
 
-_FORMAT = "optpess.Learner/1"
+_FORMAT = "optpess.Learner/2"
 # The arrays of a stored learner and their kinds of elements, as `storage.Fields` takes them.
 REQUIRED = {
     "learner_class": "U",
@@ -57,7 +57,8 @@ def learner_of(arrays: StoredArrays) -> Learner:
     try:
         made.__dict__.update(json.loads(facts))
         made._inner = _core.Learner.from_bytes(state)
-    except (TypeError, ValueError, RecursionError) as error:
+        made._check_arguments()
+    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise InvalidInputError(f"not a stored learner: {error}") from error
     if isinstance(made, OptPessLP):
         made._highs = _HighsPlanner(*made._inner.start()) if made.engine == "highs" else None

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray, PolicyLike
-from optpess.checks import check_type, real_number, shown
+from optpess.checks import as_array, check_type, real_number, shown
 from optpess.display import short_repr
 from optpess.exceptions import InvalidInputError
 
@@ -210,7 +210,9 @@ def factor_of(confidence: object, learner: str) -> float | None:
 
 def _numbers(argument: str, value: Any) -> tuple[float, ...]:
     """One number, or several, as floats."""
-    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray) or np.ndim(value) != 1:
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+        return (real_number(argument, value),)
+    if isinstance(value, np.ndarray) and value.ndim != 1:
         return (real_number(argument, value),)
     if len(value) == 0:
         raise InvalidInputError(f"{argument} is empty; it must be a number, or one a constraint")
@@ -219,10 +221,7 @@ def _numbers(argument: str, value: Any) -> tuple[float, ...]:
 
 def _policy_in(policy: object) -> FloatArray:
     """A copy of a policy, read-only. Its elements are checked by the core when a learner is made."""
-    try:
-        made = np.array(policy)
-    except ValueError as error:
-        raise InvalidInputError(f"policy cannot be made an array: {error}") from error
+    made = np.array(as_array("policy", policy))
     if made.ndim != 3:
         hint = ""
         if made.dtype.kind in "iu" and made.ndim in (1, 2):
@@ -301,18 +300,21 @@ class SafeBaseline:
     margin: SafetyMargin | Sequence[SafetyMargin] | None
     """The limit and the safe cost, or one of them for each constraint; None if the cost is to be
     estimated."""
-    _cost_limit: float | Sequence[float] | None = None
-    _radius: CostRadius = SubGaussianRadius()
+    # Given by `estimated` alone.
+    _cost_limit: float | Sequence[float] | None = field(default=None, init=False)
+    _radius: CostRadius = field(default=SubGaussianRadius(), init=False)
 
     def __post_init__(self) -> None:
-        if self.margin is None and self._cost_limit is None:
+        if self.margin is None:
             raise InvalidInputError(
                 "a SafeBaseline needs a margin; for a cost to be estimated, use SafeBaseline.estimated"
             )
         object.__setattr__(self, "policy", _policy_in(self.policy))
         if not isinstance(self.margin, SafetyMargin | None):
             given: object = self.margin
-            margins = tuple(given) if isinstance(given, Iterable) else (given,)
+            margins: tuple[object, ...] = (given,)
+            if isinstance(given, Iterable) and not isinstance(given, np.ndarray):
+                margins = tuple(given)
             if not margins:
                 raise InvalidInputError("margin is empty; a SafeBaseline needs at least one margin")
             hint = "op.SafetyMargin(cost_limit=..., safe_cost=...)"
@@ -337,7 +339,15 @@ class SafeBaseline:
             raise InvalidInputError(
                 f"radius is {shown(radius)}; it must be SubGaussianRadius() or PaperRadius()"
             )
-        return cls(policy, None, limits if np.ndim(cost_limit) else limits[0], radius)
+        made = object.__new__(cls)
+        for name, value in (
+            ("policy", _policy_in(policy)),
+            ("margin", None),
+            ("_cost_limit", limits if np.ndim(cost_limit) else limits[0]),
+            ("_radius", radius),
+        ):
+            object.__setattr__(made, name, value)
+        return made
 
     @property
     def cost_limits(self) -> FloatArray:

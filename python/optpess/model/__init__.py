@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, NamedTuple, Self
 
@@ -11,11 +11,12 @@ import numpy as np
 from optpess import _core, storage
 from optpess._core import Transitions
 from optpess.arrays import ArrayLike, BoolArray, FloatArray, StoredArrays, TransitionsLike
-from optpess.checks import check_type
+from optpess.checks import check_path, check_type
 from optpess.exceptions import InvalidInputError
 from optpess.model._inputs import Inputs
 from optpess.model.missing_actions import check_mask
 from optpess.model.noise import Bernoulli, Deterministic, Gaussian, Noise, Uniform
+from optpess.model.umb import read_umb, write_umb
 from optpess.model.units import CostRange, Range, Units
 
 __all__ = ["CMDP", "Shape", "Transitions", "check_model"]
@@ -185,14 +186,69 @@ class CMDP(_core.Model):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the model to a ``.npz`` file, uncompressed and without pickle."""
-        _check_path(path)
+        check_path(path)
         storage.save_arrays(path, self._arrays())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Reads a model written by :meth:`save`; everything is validated again."""
-        _check_path(path)
+        check_path(path)
         return cls._from_arrays(storage.load_arrays(path, _FIELDS))
+
+    @classmethod
+    def from_umb(
+        cls,
+        path: str | PathLike[str],
+        *,
+        reward: str | None = None,
+        costs: str | Sequence[str] | None = None,
+        cost_limit: ArrayLike | None = None,
+        horizon: int | None = None,
+        reward_range: Range | None = None,
+        cost_range: CostRange | None = None,
+        noise: Noise | None = None,
+    ) -> Self:
+        """Reads a Markov decision process from a UMB file, as PRISM and Storm write them.
+
+        An action is a choice of the state, numbered in the file's order; states may have different
+        numbers of them. A reward of the file, on states, choices or branches, is what a step earns in
+        expectation. Files of :meth:`to_umb` hold all arguments; those given here come first.
+
+        Args:
+            path: the file.
+            reward: the name of the reward to be maximised.
+            costs: the names of the rewards that are limited, one or several.
+            cost_limit: the limits, in the order of ``costs``.
+            horizon: the number of steps of an episode.
+            reward_range: (low, high) of a step's reward; by default from 0 to the largest, or (0, 1).
+            cost_range: the same of the costs.
+            noise: how observations differ from their means; by default not at all.
+
+        Example:
+            >>> import tempfile, pathlib, optpess as op
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     op.zoo.ring().to_umb(pathlib.Path(folder) / "ring.umb")
+            ...     op.CMDP.from_umb(pathlib.Path(folder) / "ring.umb").shape
+            Shape(horizon=6, num_states=3, num_actions=2)
+        """
+        found = read_umb(path)
+        if noise is None:
+            noise = _noise_of(*found.facts["noise"]) if found.facts else Deterministic()
+        return cls.stationary(
+            **found.arguments(path, reward, costs, (reward_range, cost_range)),
+            cost_limit=found.fact(path, "cost_limit", cost_limit),
+            horizon=found.fact(path, "horizon", horizon),
+            noise=noise,
+        )
+
+    def to_umb(self, path: str | PathLike[str]) -> None:
+        """Writes a stationary model to a UMB file, which PRISM and Storm read.
+
+        Actions become choices, ``reward`` and ``cost`` (``cost_0``, ``cost_1``, ...) rewards of choices,
+        in the model's units. Horizon, limits, first states, ranges and noise stand in the file under
+        ``file-data.parameters.optpess``.
+        """
+        write_umb(self, path)
 
     def _arrays(self) -> StoredArrays:
         transitions = self.transitions
@@ -234,10 +290,7 @@ class CMDP(_core.Model):
                 num_actions=num_actions,
                 horizon=steps or None,
             )
-        noise = arrays["noise"].item()
-        if noise not in _NOISES:
-            # A damaged file may hold text that cannot be compared with names, so there is no suggestion.
-            raise InvalidInputError(f"stored noise is {noise!r}; allowed are {', '.join(_NOISES)}")
+        noise = _noise_of(arrays["noise"].item(), arrays["noise_parameter"].item())
         units = _stored_units(arrays)
         unit_limits, limits = arrays["cost_limits"], None
         if not units.is_unit:
@@ -254,7 +307,7 @@ class CMDP(_core.Model):
             check_mask(arrays.get("actions"), num_states, num_actions, "stored array 'actions'"),
             limits,
         )
-        made = cls._make(given, _NOISES[noise](arrays["noise_parameter"].item()))
+        made = cls._make(given, noise)
         found = (*made.shape, made.transitions.horizon or 0)
         if found != (horizon, num_states, num_actions, steps):
             raise InvalidInputError(
@@ -313,6 +366,14 @@ def _checked_noise(noise: object) -> Noise:
     )
 
 
+def _noise_of(name: str, parameter: float) -> Noise:
+    """The noise of a file."""
+    if name not in _NOISES:
+        # A damaged file may hold text that cannot be compared with names, so there is no suggestion.
+        raise InvalidInputError(f"stored noise is {name!r}; allowed are {', '.join(_NOISES)}")
+    return _NOISES[name](parameter)
+
+
 def _with_hint(error: InvalidInputError, given: Inputs) -> InvalidInputError:
     """A refusal by the core, with what the caller probably meant."""
     message, hint = str(error), ""
@@ -330,13 +391,6 @@ def _with_hint(error: InvalidInputError, given: Inputs) -> InvalidInputError:
 
 def _has_fewer_axes(transitions: TransitionsLike, rewards: ArrayLike) -> bool:
     return isinstance(transitions, np.ndarray) and transitions.ndim < np.ndim(rewards)
-
-
-def _check_path(path: object) -> None:
-    if not isinstance(path, str | PathLike):
-        raise InvalidInputError(
-            f"path is of type {type(path).__name__}; it must be the name of a file, a string or a Path"
-        )
 
 
 def _checked_horizon(horizon: int) -> int:

@@ -14,6 +14,7 @@ import numpy as np
 from optpess import _core
 from optpess._core import Transitions
 from optpess.arrays import ArrayLike, BoolArray, FloatArray, TransitionsLike
+from optpess.checks import as_array
 from optpess.exceptions import InvalidInputError
 from optpess.model.missing_actions import check_mask, fold_compressed, fold_rows
 from optpess.model.units import CostRange, Range, Units
@@ -92,7 +93,7 @@ class Inputs:
         if isinstance(self.transitions, np.ndarray) and isinstance(transitions, np.ndarray):
             stay = np.zeros(transitions.shape[-1])
             stay[:1] = 1.0
-            fits = transitions.shape[-3:-1] == mask.shape
+            fits = transitions.shape[-3:-1] == mask.shape and transitions.dtype.kind in "fiub"
             harmless = np.where(mask[..., np.newaxis], self.transitions, stay) if fits else transitions
         return replace(
             self,
@@ -120,8 +121,8 @@ class Inputs:
 def _array(given: ArrayLike) -> np.ndarray[Any, Any] | None:
     """An array of real numbers, or None."""
     try:
-        array = np.asanyarray(given)
-    except ValueError:
+        array = as_array("", given)
+    except InvalidInputError:
         return None
     return array if array.dtype.kind in "fiub" else None
 
@@ -144,7 +145,7 @@ def _states_and_actions(transitions: TransitionsLike, mask: ArrayLike) -> tuple[
     sizes: tuple[int, ...] = plain.shape
     if len(sizes) >= 3:
         return sizes[-3], sizes[-2]
-    shape = np.shape(mask)
+    shape = as_array("actions", mask).shape
     if isinstance(transitions, np.ndarray) or len(sizes) != 2 or len(shape) != 2:
         raise InvalidInputError(
             f"actions has shape {list(shape)} and transitions {list(sizes)}; they must have the axes "
@@ -164,14 +165,13 @@ def _filled(signal: ArrayLike, mask: BoolArray, value: FloatArray) -> ArrayLike:
 
 def _folded_signal(signal: ArrayLike, mask: BoolArray) -> ArrayLike:
     array = _array(signal)
-    return signal if array is None or array.shape[-2:] != mask.shape else fold_rows(array, mask)
+    return signal if array is None else fold_rows(array, mask)
 
 
 def _folded(transitions: TransitionsLike, mask: BoolArray) -> TransitionsLike:
     """Plain transitions in which the rows of missing actions are those of their stand-ins."""
     if isinstance(transitions, np.ndarray):
-        fits = transitions.ndim in (3, 4) and transitions.shape[-3:-1] == mask.shape
-        return fold_rows(transitions, mask, trailing=1) if fits else transitions
+        return fold_rows(transitions, mask, trailing=1)
     if isinstance(transitions, Transitions):
         stored = dict(transitions.stored())
         if not transitions.is_sparse:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, BoolArray, FloatArray, IntArray
+from optpess.checks import as_array
 from optpess.exceptions import InvalidInputError
 
 __all__ = [
@@ -37,10 +38,7 @@ def check_mask(
     """
     if actions is None:
         return None
-    try:
-        given = np.asarray(actions)
-    except ValueError as error:
-        raise InvalidInputError(f"{name} cannot be made an array: {error}") from error
+    given = np.asarray(as_array(name, actions))
     if given.shape != (num_states, num_actions):
         raise InvalidInputError(
             f"{name} has shape {list(given.shape)}; it must have shape {[num_states, num_actions]} "
@@ -69,11 +67,13 @@ def stand_ins(mask: BoolArray) -> IntArray:
 
 def fold_rows(array: npt.NDArray[Any], mask: BoolArray | None, *, trailing: int = 0) -> npt.NDArray[Any]:
     """A copy of an array ``[..., S, A]`` (with ``trailing`` further axes at the end, 1 for transitions)
-    in which the rows of missing actions are those of their stand-ins.
+    in which the rows of missing actions are those of their stand-ins. Other shapes are returned as they
+    are: the core refuses them.
     """
-    if mask is None:
+    first = array.ndim - 2 - trailing
+    if mask is None or first < 0 or array.shape[first : first + 2] != mask.shape:
         return array
-    axes = array.shape[: array.ndim - 2 - trailing]
+    axes = array.shape[:first]
     by_state = array.reshape(-1, *array.shape[len(axes) :])
     states = np.arange(mask.shape[0])[:, np.newaxis]
     folded: npt.NDArray[Any] = by_state[:, states, stand_ins(mask)].reshape(array.shape)
@@ -121,8 +121,13 @@ def fold_actions(actions: npt.NDArray[Any], mask: BoolArray | None) -> npt.NDArr
 
 def check_actions_exist(policy: npt.NDArray[Any], mask: BoolArray | None, name: str = "policy") -> None:
     """Refuses a policy ``[H, S, A]`` that gives a missing action any probability."""
-    if mask is None or policy.ndim != 3 or policy.shape[1:] != mask.shape:
-        return  # other shapes are refused by the core
+    if (
+        mask is None
+        or policy.ndim != 3
+        or policy.shape[1:] != mask.shape
+        or policy.dtype.kind not in "fiub"
+    ):
+        return  # other shapes and elements are refused by the core
     used = (policy != 0.0) & ~mask
     if used.any():
         step, state, action = np.unravel_index(int(used.argmax()), used.shape)

@@ -7,7 +7,7 @@ from typing import SupportsIndex
 import numpy as np
 
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import whole_number
+from optpess.checks import as_array, whole_number
 from optpess.exceptions import InvalidInputError
 
 __all__ = ["policy_from_actions"]
@@ -31,11 +31,8 @@ def policy_from_actions(
         >>> op.policy_from_actions([2, 0], 3, horizon=5).shape
         (5, 2, 3)
     """
-    count = whole_number("num_actions", num_actions)
-    try:
-        given = np.asarray(actions)
-    except ValueError as error:
-        raise InvalidInputError(f"actions cannot be made an array: {error}") from error
+    count = whole_number("num_actions", num_actions, most=2**31)
+    given = np.asarray(as_array("actions", actions))
     if given.dtype.kind not in "iu" or isinstance(actions, np.ma.MaskedArray):
         raise InvalidInputError(
             f"actions holds elements of type {given.dtype} ({type(actions).__name__}); allowed are "

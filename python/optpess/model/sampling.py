@@ -8,7 +8,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray, IntArray, PolicyLike
-from optpess.checks import whole_number
+from optpess.checks import as_array, whole_number
 from optpess.model import CMDP, check_model
 from optpess.model.missing_actions import check_actions_exist
 
@@ -48,7 +48,7 @@ def sample(
     """
     check_model(model)
     if model.actions is not None:
-        check_actions_exist(np.asanyarray(policy), model.actions)
+        check_actions_exist(as_array("policy", policy), model.actions)
     numbers = {"seed": seed, "replicate": replicate}
     address = {
         name: whole_number(name, number, least=0, most=2**64 - 1) for name, number in numbers.items()

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import number_text, real_number
+from optpess.checks import as_array, number_text, real_number
 from optpess.display import short_repr
 from optpess.exceptions import InvalidInputError
 
@@ -189,13 +189,17 @@ class Units:
 
 
 def _is_pair_of_numbers(given: object) -> bool:
-    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray):
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not _has_axes(given):
         return False
     return all(np.ndim(each) == 0 for each in given)
 
 
+def _has_axes(given: object) -> bool:
+    return not isinstance(given, np.ndarray) or given.ndim > 0
+
+
 def _elements(name: str, given: object) -> list[Any]:
-    if isinstance(given, Iterable) and not isinstance(given, str):
+    if isinstance(given, Iterable) and not isinstance(given, str | bytes) and _has_axes(given):
         return list(given)
     raise InvalidInputError(f"{name} is {given!r}; it must be (low, high)")
 
@@ -218,10 +222,7 @@ def _inwards(name: str, values: ArrayLike, allowed: Range, argument: str) -> npt
     """Values in the unit interval. With the range (0, 1) they are returned as they are: the core checks
     them. Elements that are no numbers are left to the core too.
     """
-    try:
-        array = np.asanyarray(values)
-    except ValueError as error:
-        raise InvalidInputError(f"{name} cannot be made an array: {error}") from error
+    array = as_array(name, values)
     if allowed == _UNIT or array.dtype.kind not in "fiub" or array.dtype.itemsize > 8:
         return array
     low, high = allowed

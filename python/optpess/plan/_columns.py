@@ -9,6 +9,7 @@ the inductions.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import ActionArray, FloatArray
 from optpess.exceptions import SolverError
-from optpess.plan._linear_program import new_solver
+from optpess.plan._linear_program import TOLERANCE, new_solver
 
 __all__ = ["ColumnSolution", "solve_by_columns"]
 
@@ -53,6 +54,7 @@ class _Master:
             row = np.array([constraint], dtype=np.int32)
             self._solver.addCol(1.0, 0.0, infinity, 1, row, np.array([-1.0]))
         self._rewards: list[float] = []
+        self._excess = np.zeros(limits.size)
         self._seeking_feasibility = True
 
     def add(self, reward: float, costs: FloatArray) -> None:
@@ -63,12 +65,12 @@ class _Master:
         self._rewards.append(reward)
 
     def forbid_excess(self) -> None:
-        """Turns from feasibility to optimality: the excess is fixed at 0, the rewards enter the
-        objective.
+        """Turns from feasibility to optimality: no excess is allowed but what was found, which is
+        rounding, and the rewards enter the objective.
         """
         self._seeking_feasibility = False
-        for constraint in range(self._num_constraints):
-            self._solver.changeColBounds(constraint, 0.0, 0.0)
+        for constraint, rounding in enumerate(self._excess):
+            self._solver.changeColBounds(constraint, 0.0, float(max(rounding, 0.0)))
             self._solver.changeColCost(constraint, 0.0)
         for index, reward in enumerate(self._rewards):
             self._solver.changeColCost(self._num_constraints + index, -reward)
@@ -76,27 +78,59 @@ class _Master:
     def solve(self) -> tuple[float, FloatArray, FloatArray]:
         """The objective, the weights of the policies and the multipliers of the limits."""
         self._solver.run()
+        statuses = self._highspy.HighsModelStatus
         status = self._solver.getModelStatus()
-        if status != self._highspy.HighsModelStatus.kOptimal:
+        if status == statuses.kInfeasible and not self._seeking_feasibility:
+            # It was feasible up to rounding when excess was allowed. Allow as much as the tolerance.
+            for constraint in range(self._num_constraints):
+                self._solver.changeColBounds(constraint, 0.0, TOLERANCE)
+            self._solver.run()
+            status = self._solver.getModelStatus()
+        if status != statuses.kOptimal:
             name = self._solver.modelStatusToString(status)
             raise SolverError(f"HiGHS stopped with the status {name!r} on the master problem")
         solution = self._solver.getSolution()
         duals = np.asarray(solution.row_dual)
-        weights = np.asarray(solution.col_value)[self._num_constraints :]
+        columns = np.asarray(solution.col_value)
+        self._excess, weights = np.split(columns, [self._num_constraints])
         value = float(self._solver.getInfo().objective_function_value)
         return value, weights, np.maximum(-duals[:-1], 0.0)
 
 
 def solve_by_columns(
-    model: _core.Model, limits: FloatArray, *, max_columns: int = 5000
+    model: _core.Model,
+    limits: FloatArray,
+    *,
+    tolerance: float = 0.0,
+    threads: int | None = None,
+    time_limit: float | None = None,
+    max_columns: int = 5000,
 ) -> ColumnSolution | None:
-    """Maximises V(r) subject to V(c_m) <= limits[m] for every m; None if no policy meets the limits."""
+    """Maximises V(r) subject to V(c_m) <= limits[m] for every m, to a tolerance; None if no policy meets
+    the limits.
+    """
     master = _Master(limits)
     actions: list[ActionArray] = []
+    deadline = None if time_limit is None else time.perf_counter() + time_limit
+
+    def time_left() -> float | None:
+        if deadline is None or time_limit is None:
+            return None
+        left = deadline - time.perf_counter()
+        if left <= 0.0:
+            raise SolverError(f"column generation has found no optimum within {time_limit} s")
+        return left
 
     def add_best(reward_weight: float, multipliers: FloatArray) -> float:
         """Adds the best policy for the Lagrangian; returns the Lagrangian's value."""
-        value, reward, costs, found = _core.lagrangian_plan(model, reward_weight, multipliers)
+        left = time_left()
+        try:
+            value, reward, costs, found = _core.lagrangian_plan(
+                model, reward_weight, multipliers, threads, left
+            )
+        except SolverError:
+            time_left()  # which says it better, if the time is over
+            raise
         master.add(reward, costs)
         actions.append(found)
         return value
@@ -114,7 +148,7 @@ def solve_by_columns(
     while True:  # optimality
         negative_value, weights, multipliers = master.solve()
         bound = add_best(1.0, multipliers) + float(multipliers @ limits)
-        if bound + negative_value <= _GAP * max(1.0, abs(bound)):
+        if bound + negative_value <= max(_GAP * max(1.0, abs(bound)), tolerance):
             break
         _check_count(actions, max_columns)
     used = [index for index in range(weights.size) if weights[index] > 0.0]

@@ -18,14 +18,16 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import unknown_name
+from optpess.checks import as_array, is_name, unknown_name
 from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.plan._linear_program import LinearProgram, Matrix, flow_bounds, largest_entry
-from optpess.plan._problem import finite_floats, first_state, limits_of
+from optpess.plan._problem import check_sums, finite_floats, first_state, limits_of
 from optpess.plan.result import ExtendedPlan
 
 __all__ = ["solve_extended"]
 
+# A least cost that is lower than the limit by this much, relatively, is within it.
+_SURELY = 1e-9
 # An end of a box below this is 0 to HiGHS, which drops such entries of a matrix.
 _LEAST_END = 1e-12
 
@@ -67,11 +69,14 @@ def solve_extended(
         True
     """
     limit = float(limits_of(cost_limit, 1)[0])
+    if not is_name(engine, ("parametric", "highs")):
+        raise unknown_name("engine", engine, ("parametric", "highs"))
+    signals = {"reward": as_array("reward", reward), "cost": as_array("cost", cost)}
+    for name, signal in signals.items():
+        check_sums(name, signal, signal.shape[0] if signal.ndim else 1)
     if engine == "parametric":
         answer = _core.solve_extended(reward, cost, transitions, radius, initial, limit)
         return ExtendedPlan(**answer, engine=engine)
-    if engine != "highs":
-        raise unknown_name("engine", engine, ("parametric", "highs"))
     reward, cost = finite_floats("reward", reward), finite_floats("cost", cost)
     if reward.ndim != 3 or cost.shape != reward.shape:
         raise InvalidInputError(
@@ -94,7 +99,9 @@ def _solve_highs(
     centre, radius = (np.asarray(array, np.float64) for array in (transitions, radii))
     initial = first_state(start, cost.shape[1]).astype(np.float64)
     least = -float(values[0] @ initial)
-    found = _optimum(reward, cost, centre[:-1], radius[:-1], initial, limit)
+    # Without a doubt: the least cost is right to far less than this.
+    feasible = least <= limit - _SURELY * max(abs(least), abs(limit))
+    found = _optimum(reward, cost, centre[:-1], radius[:-1], initial, limit, feasible=feasible)
     if found is None:
         error = InfeasibleError(f"no plausible pair meets the limit {limit}: the least cost is {least}")
         error.kind, error.least_cost = "Infeasible", least
@@ -129,6 +136,8 @@ def _optimum(
     radius: FloatArray,
     initial: FloatArray,
     limit: float,
+    *,
+    feasible: bool,
 ) -> tuple[FloatArray, FloatArray, float] | None:
     """q, z and the multiplier by HiGHS, or None if nothing meets the limit."""
     program = LinearProgram()
@@ -140,7 +149,8 @@ def _optimum(
     low = np.r_[flows, zeros, np.zeros(ends[0]), np.full(ends[1] + 1, -program.infinity)]
     high = np.r_[flows, zeros, np.full(ends[0], program.infinity), np.zeros(ends[1])]
     objective = np.r_[reward.ravel() / reward_scale, np.zeros(centre.size)]
-    optimum = program.maximise(objective, matrix, (low, np.r_[high, limit / cost_scale]))
+    rows = (low, np.r_[high, limit / cost_scale])
+    optimum = program.maximise(objective, matrix, rows, feasible=feasible)
     if optimum is None:
         return None
     occupancy = optimum.columns[: reward.size].reshape(reward.shape)

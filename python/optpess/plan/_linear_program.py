@@ -24,6 +24,7 @@ from optpess.exceptions import SolverError
 from optpess.model import Transitions
 
 __all__ = [
+    "TOLERANCE",
     "LinearProgram",
     "Matrix",
     "OccupancyLP",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 # The tightest tolerance that HiGHS accepts, and the least threshold below which it drops matrix entries.
-_TOLERANCE = 1e-10
+TOLERANCE = 1e-10
 _LEAST_ENTRY = 1e-12
 
 
@@ -45,8 +46,8 @@ def new_solver(**options: Any) -> tuple[Any, Any]:
     solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
     tolerances = {
         "small_matrix_value": _LEAST_ENTRY,
-        "primal_feasibility_tolerance": _TOLERANCE,
-        "dual_feasibility_tolerance": _TOLERANCE,
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": TOLERANCE,
     }
     for option, value in ({"output_flag": False} | tolerances | options).items():
         solver.setOptionValue(option, value)
@@ -90,10 +91,12 @@ class LinearProgram:
         row_bounds: tuple[FloatArray, FloatArray],
         *,
         time_limit: float | None = None,
+        feasible: bool = False,
     ) -> Optimum | None:
         """The maximum over columns that are not negative; None if there are none within the bounds.
 
-        Row duals are those of the minimisation of the negated objective.
+        Row duals are those of the minimisation of the negated objective. If the caller knows that the
+        program is ``feasible``, HiGHS is not believed when it says otherwise.
         """
         started_warm = self._pass_model(objective, matrix, row_bounds)
         if time_limit is not None:  # HiGHS counts over the life of the object
@@ -102,11 +105,12 @@ class LinearProgram:
         infeasible = (statuses.kInfeasible, statuses.kUnboundedOrInfeasible)
         self._solver.run()
         status = self._solver.getModelStatus()
-        if status not in (statuses.kOptimal, *infeasible, statuses.kTimeLimit):
+        accepted = (statuses.kOptimal, statuses.kTimeLimit, *(() if feasible else infeasible))
+        if status not in accepted:
             # Presolve may fail on coefficients of very different sizes where the simplex method does
             # not.
             status = self._run_without_presolve()
-        if status in infeasible:
+        if status in infeasible and not feasible:
             self._basis = None
             return None
         if status != statuses.kOptimal:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from optpess import _core
 from optpess.arrays import ActionArray, ArrayLike, BoolArray, FloatArray, TransitionsLike
-from optpess.checks import number_text
+from optpess.checks import as_array, number_text, real_array, real_number, shown
 from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.model import CMDP, Shape, Transitions
 from optpess.model.missing_actions import fold_actions, fold_policy
@@ -21,10 +21,12 @@ from optpess.plan.certificate import Reevaluation
 __all__ = [
     "Problem",
     "check_one_constraint",
+    "check_sums",
     "finite_floats",
     "first_state",
     "limits_of",
     "policy_of_actions",
+    "tolerance_of",
 ]
 
 
@@ -56,20 +58,25 @@ class Problem:
         costs: ArrayLike,
         transitions: TransitionsLike,
         initial: ArrayLike,
+        horizon: int | None = None,
     ) -> Self:
-        """The problem of signals ``[H, S, A]`` and ``[M, H, S, A]`` or ``[H, S, A]``.
+        """The problem of signals ``[H, S, A]`` and ``[M, H, S, A]`` or ``[H, S, A]``; with a horizon, of
+        signals without a step axis.
 
         Elements are not checked here: the compiled core checks the arrays it is given, and
         :meth:`checked` those that go to HiGHS.
         """
-        reward, costs = _array("reward", reward), _array("costs", costs)
+        reward, costs = as_array("reward", reward), as_array("costs", costs)
         costs = costs[np.newaxis] if costs.ndim == reward.ndim else costs
-        if reward.ndim != 3 or costs.ndim != 4 or costs.shape[1:] != reward.shape:
+        axes = ("[H, S, A]", "[M, H, S, A]") if horizon is None else ("[S, A]", "[M, S, A]")
+        if reward.ndim != axes[0].count(",") + 1 or costs.shape[1:] != reward.shape:
             raise InvalidInputError(
                 f"reward has shape {reward.shape} and costs {costs.shape}; they must have the axes "
-                "[H, S, A] and [M, H, S, A]"
+                f"{axes[0]} and {axes[1]}"
             )
-        shape = Shape(*reward.shape)
+        shape = Shape(*reward.shape) if horizon is None else Shape(horizon, *reward.shape)
+        check_sums("reward", reward, shape.horizon)
+        check_sums("costs", costs, shape.horizon)
         kernel = _stored(transitions, shape)
         return cls(shape, kernel, reward, costs, first_state(initial, shape.num_states))
 
@@ -91,11 +98,19 @@ class Problem:
         policy, values = _core.backward_induction(signal, self.transitions, horizon=horizon)
         return policy, float(values[0] @ self.initial)
 
+    def bound(self, multipliers: FloatArray, limits: FloatArray) -> float:
+        """An upper bound on the value of every policy within the limits."""
+        signal = self.reward - np.tensordot(multipliers, self.costs, axes=1)
+        horizon = self.shape.horizon if signal.ndim == 2 else None
+        _, values = _core.backward_induction(signal, self.transitions, horizon=horizon, as_actions=True)
+        return float(values[0] @ self.initial) + float(multipliers @ limits)
+
     def least_costs(self) -> FloatArray:
         """The least attainable cost of each constraint, regardless of the others, ``[M]``."""
         horizon = self.shape.horizon if self.reward.ndim == 2 else None
         inductions = (
-            _core.backward_induction(-cost, self.transitions, horizon=horizon) for cost in self.costs
+            _core.backward_induction(-cost, self.transitions, horizon=horizon, as_actions=True)
+            for cost in self.costs
         )
         return np.array([-float(values[0] @ self.initial) for _, values in inductions])
 
@@ -114,6 +129,10 @@ class Problem:
         largest: FloatArray = np.abs(self.costs).reshape(len(self.costs), -1).max(axis=1)
         units: FloatArray = np.maximum(largest, np.abs(limits))
         return units
+
+    def reward_size(self, policy: FloatArray) -> float:
+        """V(abs(r)) of a policy: the size of its value."""
+        return self._value(policy, np.abs(self.reward))
 
     def cost_magnitudes(self, policy: FloatArray) -> FloatArray:
         """V(abs(c)) of a policy for each cost, ``[M]``: what rounding of its costs is relative to."""
@@ -178,8 +197,7 @@ class Problem:
     ) -> Reevaluation:
         """Evaluates a policy and bounds the optimum from above."""
         value, costs = self.evaluated(policy)
-        _, lagrangian = self.lagrangian(multipliers)
-        bound = lagrangian + float(multipliers @ limits)
+        bound = self.bound(multipliers, limits)
         return Reevaluation(costs=costs, limits=limits, repair=repair, value=value, bound=bound)
 
 
@@ -192,7 +210,7 @@ def first_state(initial: ArrayLike, num_states: int) -> npt.NDArray[Any]:
     """The distribution of the first state. A state number is turned into one if it is in range; the core
     refuses others.
     """
-    given = _array("initial", initial)
+    given = as_array("initial", initial)
     if given.ndim or given.dtype.kind not in "iu" or not 0 <= int(given) < num_states:
         return given
     distribution = np.zeros(num_states)
@@ -209,34 +227,42 @@ def _first_action(shape: Shape) -> FloatArray:
 
 def finite_floats(name: str, values: ArrayLike) -> FloatArray:
     """An array of finite 64-bit floats, for HiGHS, which accepts NaN without an error."""
-    array = _array(name, values)
-    if array.dtype.kind not in "fiub" or isinstance(values, np.ma.MaskedArray):
-        raise InvalidInputError(
-            f"{name} holds elements of type {array.dtype} ({type(values).__name__}); "
-            "allowed are real numbers"
-        )
+    array = real_array(name, values)
     if not np.isfinite(array).all():
         raise InvalidInputError(f"{name} has entries that are not finite; HiGHS needs finite ones")
     return array.astype(np.float64)
 
 
+def check_sums(name: str, signal: npt.NDArray[Any], horizon: int) -> None:
+    """Refuses finite numbers whose sum over an episode may not be finite. The core refuses others."""
+    if signal.dtype.kind != "f" or not signal.size:
+        return
+    with np.errstate(over="ignore"):
+        largest = float(np.abs(signal).max())
+    if np.isfinite(largest) and not np.isfinite(largest * horizon):
+        raise InvalidInputError(
+            f"{name} has an entry of size {number_text(largest)}; the sum of {horizon} such numbers "
+            "must be finite"
+        )
+
+
 def limits_of(cost_limit: ArrayLike, num_constraints: int) -> FloatArray:
     """One finite limit for each constraint, ``[M]``."""
-    limits = np.atleast_1d(_array("cost_limit", cost_limit))
+    limits = np.atleast_1d(as_array("cost_limit", cost_limit))
     real = limits.dtype.kind in "fiub" and not isinstance(cost_limit, np.ma.MaskedArray)
     if not real or limits.shape != (num_constraints,) or not np.isfinite(limits).all():
         raise InvalidInputError(
-            f"cost_limit is {cost_limit!r}; it must be {num_constraints} finite number(s)"
+            f"cost_limit is {shown(cost_limit)}; it must be {num_constraints} finite number(s)"
         )
     return limits.astype(np.float64)
 
 
-def _array(name: str, values: ArrayLike) -> npt.NDArray[Any]:
-    """The values as an array of any type. Masked arrays stay masked, so that they can be refused."""
-    try:
-        return np.asanyarray(values)
-    except ValueError as error:
-        raise InvalidInputError(f"{name} cannot be made an array: {error}") from error
+def tolerance_of(tolerance: object) -> float:
+    """A tolerance as a user gives it, checked."""
+    given = real_number("tolerance", tolerance)
+    if not 0.0 <= given < np.inf:
+        raise InvalidInputError(f"tolerance is {tolerance!r}; it must be at least 0 and finite")
+    return given
 
 
 def check_one_constraint(num_constraints: int, what: str) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
 from optpess import _core
-from optpess.checks import whole_number
+from optpess.checks import real_number, whole_number
+from optpess.exceptions import InvalidInputError
 from optpess.model import CMDP, check_model
-from optpess.plan._problem import Problem, check_one_constraint, policy_of_actions
+from optpess.plan._problem import Problem, check_one_constraint, policy_of_actions, tolerance_of
 from optpess.plan.result import Endpoint, Frontier
 
 __all__ = ["frontier", "solve_least_cost", "solve_unconstrained"]
@@ -50,35 +53,73 @@ def solve_least_cost(model: CMDP, constraint: int = 0) -> Endpoint:
     return _endpoint(model, number, least_cost=True)
 
 
-def frontier(model: CMDP, *, max_vertices: int = 1_000_000) -> Frontier:
-    """The best reward for every limit, exactly, for a model with one constraint.
+def frontier(
+    model: CMDP,
+    *,
+    tolerance: float = 0.0,
+    between: tuple[float, float] | None = None,
+    max_vertices: int = 1_000_000,
+    threads: int | None = None,
+) -> Frontier:
+    """The best reward for every limit, for a model with one constraint: exactly, or to a tolerance.
 
-    The curve is concave and piecewise linear. Finding its vertices takes one backward induction for each
-    vertex and one for each edge.
+    The curve is concave and piecewise linear. Finding all of its vertices takes one backward induction
+    for each vertex and one for each edge, and there can be very many. With a tolerance, only as many are
+    found as are needed for lines between them that lie nowhere more than that below the curve.
+
+    A search that comes to ``max_vertices``, or is stopped by Ctrl-C, returns what it has, with a
+    warning; ``bound`` of the result says how far the curve may lie above it.
 
     Args:
         model: the model, with one constraint.
-        max_vertices: a curve with more of them is refused.
+        tolerance: how far below the curve the result may lie, at the same limit and in the model's
+            units; 0 for all vertices.
+        between: the lowest and the highest limit that matter; None for all.
+        max_vertices: at most so many are found, at least 2.
+        threads: how many threads; None for one per core. The numbers do not depend on it.
 
     Example:
         >>> import optpess as op
         >>> curve = op.frontier(op.zoo.pair())
         >>> len(curve), round(curve.value_at(0.6) * 96)
         (5, 79)
+        >>> op.frontier(op.zoo.pair(), tolerance=0.1)
+        Frontier(3 vertices, cost 0.135..1.24, value 0.27..1.48, within 0.0521)
     """
     check_model(model)
     check_one_constraint(model.num_constraints, "frontier")
-    most = whole_number("max_vertices", max_vertices)
-    vertices = _core.frontier_vertices(model, most)
+    most = whole_number("max_vertices", max_vertices, least=2, most=2**63 - 1)
+    problem = Problem.of(model)
+    width = model.units.reward_width
+    limits = _ordered_limits(problem, between)
+    allowed = tolerance_of(tolerance) / width
+    vertices, bound, stopped = _core.frontier_vertices(model, most, allowed, limits, threads)
+    bound *= width
+    if stopped or bound > tolerance:
+        cause = "Ctrl-C stopped the search" if stopped else f"max_vertices is {most}"
+        warnings.warn(f"{cause}: the curve may lie up to {bound:.3g} above the result", stacklevel=2)
     if not model.units.is_unit:
-        problem = Problem.of(model)
         values = model.units.values_out(vertices[:, 1:], model.shape.horizon)
         vertices = np.hstack([problem.costs_out(vertices[:, :1]), values])
-    return Frontier(vertices)
+    return Frontier(vertices, float(model.cost_limits[0]), bound)
+
+
+def _ordered_limits(problem: Problem, between: object) -> tuple[float, float]:
+    """The limits between which a curve is asked for, in the problem's own units."""
+    if between is None:
+        return -np.inf, np.inf
+    if not isinstance(between, tuple | list) or len(between) != 2:
+        raise InvalidInputError(f"between is {between!r}; it must be two limits, the lower first")
+    low, high = (real_number("between", limit) for limit in between)
+    if not low <= high:
+        raise InvalidInputError(f"between is {between!r}; the first limit must not be above the second")
+    made = problem.limits_in(np.array([low])), problem.limits_in(np.array([high]))
+    return float(made[0][0]), float(made[1][0])
 
 
 def _endpoint(model: CMDP, constraint: int, *, least_cost: bool) -> Endpoint:
-    policy = policy_of_actions(model, _core.extreme_actions(model, constraint, least_cost))
+    actions = _core.extreme_actions(model, constraint, least_cost, None)
+    found = _core.mix_actions(model, [actions], [1.0], None)
     problem = Problem.of(model)
-    value, costs = problem.evaluated(policy)
-    return Endpoint(policy, problem.value_out(value), problem.costs_out(costs))
+    policy = policy_of_actions(model, actions)
+    return Endpoint(policy, problem.value_out(found["value"]), problem.costs_out(found["costs"]))

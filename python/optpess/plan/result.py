@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from optpess import _core
-from optpess.arrays import BoolArray, FloatArray
+from optpess.arrays import ActionArray, BoolArray, FloatArray
 from optpess.checks import real_number
 from optpess.display import html_paragraph, html_table, short
 from optpess.exceptions import InfeasibleError
+from optpess.plan._mixture import ActionMixture
 from optpess.plan._problem import Problem
 from optpess.plan.certificate import Reevaluation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["Endpoint", "ExtendedPlan", "Frontier", "Plan"]
 
@@ -34,8 +39,7 @@ class Plan:
     """
 
     _problem: Problem = field(repr=False)
-    policy: FloatArray
-    """``[H, S, A]``."""
+    _found: FloatArray | ActionMixture = field(repr=False)
     multipliers: FloatArray
     """How much value one more unit of each limit would buy, ``[M]``."""
     certificate: Reevaluation
@@ -44,8 +48,27 @@ class Plan:
     """The engine that planned: ``"parametric"``, ``"highs"`` or ``"columns"``."""
     inductions: int
     """How many backward inductions it took; 0 for a linear program."""
-    ends: tuple[tuple[float, FloatArray], ...]
-    """Weights and deterministic policies whose mixture is the policy, if the engine knows them."""
+
+    @cached_property
+    def policy(self) -> FloatArray:
+        """``[H, S, A]``; made when it is first asked for."""
+        return self._found.policy() if isinstance(self._found, ActionMixture) else self._found
+
+    @cached_property
+    def ends(self) -> tuple[tuple[float, FloatArray], ...]:
+        """Weights and deterministic policies ``[H, S, A]`` whose mixture is the policy, if the engine
+        knows them; made when they are first asked for.
+        """
+        return self._found.ends() if isinstance(self._found, ActionMixture) else ()
+
+    @property
+    def actions(self) -> tuple[tuple[float, ActionArray], ...]:
+        """Weights and deterministic policies whose mixture is the policy, as the numbers of their
+        actions ``[H, S]``, if the engine knows them.
+        """
+        if not isinstance(self._found, ActionMixture):
+            return ()
+        return tuple(zip(self._found.weights, self._found.actions, strict=True))
 
     @property
     def value(self) -> float:
@@ -69,6 +92,12 @@ class Plan:
         widths = 1.0 if problem.units is None else problem.units.cost_widths
         rounding = _ROUNDING * problem.cost_units(problem.limits_in(certificate.limits)) * widths
         return certificate.slack <= rounding
+
+    def plot(self) -> Figure:
+        """The actions by state and step as a matplotlib figure; see :func:`optpess.plot.plot_plan`."""
+        from optpess.plot import plot_plan  # lazy: plot
+
+        return plot_plan(self)
 
     def __repr__(self) -> str:
         numbers = f"costs={short(self.costs)}, limits={short(self.certificate.limits)}"
@@ -110,7 +139,8 @@ class Endpoint:
 
 
 class Frontier:
-    """The vertices (cost, value) of the curve "best reward for a limit", by increasing cost.
+    """Vertices (cost, value) of the curve "best reward for a limit", by increasing cost: all of them, or
+    as many as were asked for.
 
     Iterating gives pairs; ``numpy.asarray`` gives an array ``[V, 2]``.
 
@@ -120,9 +150,17 @@ class Frontier:
         Frontier(5 vertices, cost 0.135..1.24, value 0.27..1.48)
     """
 
-    def __init__(self, vertices: FloatArray) -> None:
+    def __init__(self, vertices: FloatArray, limit: float | None = None, bound: float = 0.0) -> None:
         self._vertices = vertices
         self._vertices.setflags(write=False)
+        self._limit, self._bound = limit, bound
+
+    @property
+    def bound(self) -> float:
+        """How far the curve may lie above the lines between the vertices, at the same limit; 0 if they
+        are the curve.
+        """
+        return self._bound
 
     @property
     def costs(self) -> FloatArray:
@@ -139,8 +177,13 @@ class Frontier:
         """The multiplier along each edge, ``[V - 1]``, decreasing."""
         return np.diff(self.values) / np.diff(self.costs)
 
+    @property
+    def limit(self) -> float | None:
+        """The limit of the model; None if the frontier was made from vertices alone."""
+        return self._limit
+
     def value_at(self, limit: float) -> float:
-        """The best reward for a limit; InfeasibleError below the least attainable cost."""
+        """The best reward for a limit, to ``bound``; InfeasibleError below the first cost."""
         limit = real_number("limit", limit)
         if not limit >= self.costs[0]:
             error = InfeasibleError(
@@ -149,6 +192,18 @@ class Frontier:
             error.kind, error.least_cost = "Infeasible", float(self.costs[0])
             raise error
         return float(np.interp(limit, self.costs, self.values))
+
+    def plot(self, *, path: Any = None, limit: float | None = None) -> Figure:
+        """The curve, the limit and the optimum as a matplotlib figure; see
+        :func:`optpess.plot.plot_frontier`.
+
+        Args:
+            path: a :class:`Run` on the same model, or several by name, to draw what was deployed.
+            limit: the limit to mark, if not that of the model.
+        """
+        from optpess.plot import plot_frontier  # lazy: plot
+
+        return plot_frontier(self, path=path, limit=limit)
 
     def __len__(self) -> int:
         return len(self._vertices)
@@ -165,9 +220,9 @@ class Frontier:
 
     def __repr__(self) -> str:
         (low, worst), (high, best) = self[0], self[-1]
-        return (
-            f"Frontier({len(self)} vertices, cost {low:.6g}..{high:.6g}, value {worst:.6g}..{best:.6g})"
-        )
+        ends = f"cost {low:.6g}..{high:.6g}, value {worst:.6g}..{best:.6g}"
+        known = f", within {self.bound:.3g}" if self.bound else ""
+        return f"Frontier({len(self)} vertices, {ends}{known})"
 
 
 @dataclass(frozen=True, eq=False)

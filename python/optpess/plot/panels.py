@@ -1,68 +1,190 @@
-"""Draws the curves of runs: one panel for each curve."""
+"""Draws one quantity of runs: all learners in one panel, or each in a small panel of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
-from optpess.checks import optional_module
-from optpess.plot.style import LEGEND_INSIDE, PANELS, line_styles
-from optpess.run.record import Run
+from optpess.plot.curves import Curve, Quantity, Reference
+from optpess.plot.labels import End, label_ends
+from optpess.plot.style import GREY, INK, Style, tidy, wrapped
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+__all__ = ["GRID_COLUMNS", "MOST_TOGETHER", "draw_alone", "draw_grid", "draw_together", "share_scales"]
 
-__all__ = ["plot_run", "plot_runs"]
-
-
-def plot_run(run: Run) -> Figure:
-    """Draws regret, weak and strong violation and multiplier of one run: a thin line for each
-    replicate, a bold one for their median.
-    """
-    return plot_runs({str(run.parameters.get("algorithm", "run")): run})
+MOST_TOGETHER = 5
+"""With more learners than this, each has a small panel of its own."""
+GRID_COLUMNS = 4
+"""How many small panels stand in a row."""
+# The number of points of a line that is there to compare with.
+_COARSE = 30
+_ROOT = Style(GREY, (0, (1.0, 1.5)))
 
 
-def plot_runs(runs: Mapping[str, Run]) -> Figure:
-    """Draws several runs into the same panels; the keys are their names in the legend."""
-    module = optional_module("matplotlib.figure", "plot", "a figure")
-    panels = [panel for panel in PANELS if panel[0] != "multiplier" or _any_multiplier(runs)]
-    rows = 2 if len(panels) == 4 else 1
-    columns = len(panels) // rows
-    beside = len(runs) > LEGEND_INSIDE
-    size = (5.4 * columns + 2.2 * beside, 3.9 * rows)
-    figure: Figure = module.Figure(figsize=size, layout="constrained")
-    axes: Any = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axis, (name, title) in zip(axes, panels, strict=True):
-        _draw(axis, runs, name)
-        axis.set(xscale="log", xlabel="episodes", title=title)
-        axis.grid(visible=True, alpha=0.25)
-        axis.spines[["top", "right"]].set_visible(False)
-    if beside:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+def draw_together(axis: Any, quantity: Quantity, styles: Mapping[str, Style]) -> None:
+    """All learners in one panel, with their names at the ends of their lines."""
+    ends, remarks = [], []
+    for name in quantity.references:
+        curve = quantity.curves.get(name)
+        if curve is None or curve.end is None:
+            remarks.append(f"{_short(name)}: {' '.join(quantity.missing.split())}")
+            continue
+        _draw_curve(axis, curve, styles[name])
+        if quantity.log and curve.end[0] < curve.episodes[-1]:
+            remarks.append(f"{_short(name)}: not above 0 after episode {curve.end[0]:,.0f}")
+        else:
+            ends.append(End(*curve.end, quantity.label(name), styles[name]))
+    drawn = quantity.names
+    lines = dict.fromkeys(line for name in drawn for line in quantity.references[name])
+    _draw_references(axis, lines)
+    _scale(axis, quantity, drawn)
+    if quantity.root:
+        ends += _draw_root(axis, quantity)
+    label_ends(axis, [*ends, *_reference_ends(axis, lines)])
+    axis.set(title=quantity.title, xlabel="episodes", ylabel=quantity.unit)
+    if not drawn:
+        axis.set(xticks=[], yticks=[])
+        _write(axis, quantity.missing, empty=True)
+    elif remarks:
+        _write(axis, "\n".join(remarks))
+
+
+def draw_alone(axis: Any, quantity: Quantity, name: str, styles: Mapping[str, Style]) -> None:
+    """One learner in a small panel, with lines to compare with. The axes are left to the caller."""
+    if quantity.among_others:
+        for other in (curve for other, curve in quantity.curves.items() if other != name):
+            kept = _thinned(other)
+            axis.plot(other.episodes[kept], other.middle[kept], color=GREY, linewidth=0.7, alpha=0.55)
+    _draw_references(axis, quantity.references[name])
+    curve = quantity.curves.get(name)
+    if curve is None or curve.end is None:
+        _write(axis, quantity.missing, empty=True)
     else:
-        axes[0].legend(frameon=False)
-    return figure
+        _draw_curve(axis, curve, styles[name])
 
 
-def _draw(axis: Any, runs: Mapping[str, Run], name: str) -> None:
-    """Draws one panel."""
-    lowest = 0.0
-    for (dashes, colour), (label, run) in zip(line_styles(), runs.items(), strict=False):
-        curves = getattr(run, name)
-        if name == "multiplier" and not curves.any():
-            continue  # an algorithm without a multiplier
-        axis.plot(run.episodes, curves.T, color=colour, alpha=0.18, linewidth=0.8)
-        middle = np.median(curves, axis=0)
-        axis.plot(run.episodes, middle, dashes, color=colour, linewidth=2, label=label)
-        lowest = min(lowest, float(curves.min()))
-    # Linear near zero, logarithmic beyond: curves span decades, but a violation of zero must be visible.
-    axis.set_yscale("symlog", linthresh=1.0)
-    if lowest >= 0.0:
-        # So that a curve of zeros is drawn just above the bottom.
-        axis.set_ylim(-0.08, max(axis.get_ylim()[1], 1.5))
+def draw_grid(figure: Any, quantity: Quantity, styles: Mapping[str, Style]) -> None:
+    """Small panels with the same axes, one for each learner, in rows."""
+    names = list(quantity.references)
+    columns = min(GRID_COLUMNS, len(names))
+    rows = -(-len(names) // columns)
+    axes: Any = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axis, name in zip(axes, names, strict=False):
+        draw_alone(axis, quantity, name, styles)
+        axis.set_title(quantity.label(name), fontsize="medium")
+    for axis in axes[len(names) :]:
+        axis.remove()
+    share_scales(axes[: len(names)], quantity)
+    for place, axis in enumerate(axes[: len(names)]):
+        axis.tick_params(labelbottom=place + columns >= len(names))
+    figure.supxlabel("episodes")
+    figure.supylabel(" ".join(quantity.unit.split()))
+    figure.suptitle(f"{quantity.title}\n{', '.join(quantity.key)}", x=0.01, ha="left")
 
 
-def _any_multiplier(runs: Mapping[str, Run]) -> bool:
-    return any(run.multiplier.any() for run in runs.values())
+def share_scales(axes: Iterable[Any], quantity: Quantity) -> None:
+    """The scales of small panels that share their axes, and the guide in each."""
+    panels = list(axes)
+    _scale(panels[0], quantity, quantity.references)
+    for axis in panels:
+        tidy(axis, few=True)
+        if quantity.root:
+            _draw_root(axis, quantity)
+
+
+def _scale(axis: Any, quantity: Quantity, names: Iterable[str]) -> None:
+    """Scales, limits and ticks for the curves of these learners."""
+    curves = [quantity.curves[name] for name in names if name in quantity.curves]
+    drawn = [curve for curve in curves if curve.end is not None]
+    firsts = [int(curve.episodes[0]) for curve in drawn]
+    lasts = [int(curve.episodes[-1]) for curve in drawn]
+    if drawn and max(lasts) >= 100 * min(firsts) and not quantity.linear:
+        axis.set_xscale("log")
+    if drawn and max(lasts) > min(firsts):
+        axis.set_xlim(min(firsts), max(lasts))
+    if quantity.log and drawn:
+        axis.set_yscale("log")
+        # A sum grows in proportion to the episodes at most. Where it crosses zero its logarithm has no
+        # lower end: lines and bands are cut off a decade below such a growth.
+        high = max(float(np.nanmax(curve.high)) for curve in drawn)
+        low = min(float(np.nanmin(curve.middle)) for curve in drawn)
+        lines = [line.height for each in quantity.references.values() for line in each]
+        bottom = max(low, 0.1 * high * min(firsts) / max(lasts))
+        axis.set_ylim(min(bottom, *lines, high) / 1.5, max(high, *lines, bottom) * 1.5)
+    if quantity.probability:
+        axis.set_ylim(-0.03, 1.03)
+    tidy(axis)
+    if drawn and max(lasts) == min(firsts):
+        axis.set_xticks([max(lasts)])
+
+
+def _write(axis: Any, text: str, *, empty: bool = False) -> None:
+    """A sentence at the lower left of a panel, or in the middle of an empty one."""
+    if empty:
+        axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color=INK)
+    else:
+        axis.text(0.02, 0.03, text, transform=axis.transAxes, va="bottom", color=INK, fontsize="small")
+
+
+def _draw_curve(axis: Any, curve: Curve, style: Style) -> None:
+    """A line with its bands; a single record point as a dot."""
+    single = len(curve.episodes) == 1
+    if single:
+        error = [[curve.middle[0] - curve.low[0]], [curve.high[0] - curve.middle[0]]]
+        axis.errorbar(curve.episodes, curve.middle, error, color=style.colour, marker="o", capsize=3)
+        return
+    for low, high, opacity in (
+        (curve.least, curve.greatest, 0.13),
+        (curve.low, curve.high, 0.28),
+    ):
+        if low is not None and high is not None and np.nanmax(high - low, initial=0.0) > 0.0:
+            # On a logarithmic axis a band without a lower end goes down to the bottom.
+            floor = np.where(np.isnan(low) & np.isfinite(high), 1e-300, low)
+            axis.fill_between(
+                curve.episodes, floor, high, color=style.colour, alpha=opacity, linewidth=0
+            )
+    axis.plot(curve.episodes, curve.middle, **style.line)
+
+
+def _draw_references(axis: Any, lines: Iterable[Reference]) -> None:
+    for line in lines:
+        axis.axhline(line.height, linewidth=1.2, zorder=1.5, **line.style.line)
+
+
+def _reference_ends(axis: Any, lines: Iterable[Reference]) -> list[End]:
+    """The ends of the lines to compare with, one for each name and height."""
+    right = axis.get_xlim()[1]
+    return [End(right, line.height, line.text, line.style) for line in lines]
+
+
+def _root_line(axis: Any, quantity: Quantity) -> tuple[list[float], list[float]] | None:
+    """A line of slope one half over the last two decades, just below the lowest end of a curve."""
+    left, right = axis.get_xlim()
+    ends = [curve.end for curve in quantity.curves.values() if curve.end is not None]
+    ends = [end for end in ends if end[0] >= right]
+    if not ends or axis.get_yscale() != "log":
+        return None
+    start = max(left, right / 100.0)
+    low, _ = axis.get_ylim()
+    height = max(low * 1.6 * (right / start) ** 0.5, 0.6 * min(y for _, y in ends))
+    return [start, right], [height * (start / right) ** 0.5, height]
+
+
+def _draw_root(axis: Any, quantity: Quantity) -> list[End]:
+    """Draws the guide and gives its end."""
+    if (line := _root_line(axis, quantity)) is None:
+        return []
+    across, up = line
+    axis.plot(across, up, linewidth=1.6, **_ROOT.line)
+    return [End(across[1], up[1], "slope of √K", _ROOT)]
+
+
+def _thinned(curve: Curve) -> Any:
+    """The places of a few record points, the last among them."""
+    count = len(curve.episodes)
+    return np.unique(np.linspace(0, count - 1, min(count, _COARSE)).round().astype(np.int64))
+
+
+def _short(name: str) -> str:
+    return wrapped(name).replace("\n", " ")

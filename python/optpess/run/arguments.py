@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,21 +11,24 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import BoolArray, FloatArray
-from optpess.checks import check_type, shown, truth_value, whole_number
+from optpess.checks import check_type, real_number, shown, truth_value, whole_number
 from optpess.display import short
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.model import CMDP
 from optpess.model.noise import Bernoulli, Deterministic
+from optpess.run.pool import cores
 
-__all__ = ["Request", "about_noise", "check_arguments", "episodes_of"]
+__all__ = ["Request", "about_noise", "check_arguments", "check_pause", "episodes_of"]
 
-# The longest trace, over all replicates: longer ones would fill the memory.
-_MAX_TRACED = 10_000_000
+# The largest trace, over all replicates, in bytes: larger ones would fill the memory.
+_MAX_TRACED = 2 * 2**30
 # A replicate has a few hundred record points, so this many take some gigabytes.
 _MAX_REPLICATES = 1_000_000
 # Each replicate owns four streams of random numbers, of which there are 2^64.
 _MAX_NUMBER = 2**62 - 1
+# More threads than any machine has cores only cost memory.
+_MAX_THREADS = 1024
 # The most episodes of a learner that has no number of them.
 _MAX_EPISODES = 2**32 - 1
 
@@ -57,19 +59,32 @@ class Request:
         return cls(
             numbers=_replicate_numbers(replicates),
             seed=whole_number("seed", seed, least=0, most=2**64 - 1),
-            threads=os.cpu_count() or 1 if threads is None else whole_number("threads", threads),
+            threads=cores() if threads is None else whole_number("threads", threads, most=_MAX_THREADS),
             trace=truth_value("trace", trace),
             audit=truth_value("audit", audit),
             learners=None if learners is None else truth_value("learners", learners),
         )
 
-    def check_length(self, episodes: int) -> None:
+    def check_length(self, episodes: int, horizon: int, num_costs: int) -> None:
         """Refuses a trace that would not fit into the memory."""
-        if self.trace and episodes * len(self.numbers) > _MAX_TRACED:
+        # A state, an action, a reward and the costs of a step; values, a source and a multiplier.
+        bytes_each = 8 * horizon * (3 + num_costs) + 8 * (3 + num_costs)
+        replicates = len(self.numbers)
+        if self.trace and episodes * replicates * bytes_each > _MAX_TRACED:
+            most = _MAX_TRACED // (replicates * bytes_each)
             raise InvalidInputError(
-                f"a trace of {episodes} episodes x {len(self.numbers)} replicates is too long; "
-                f"at most {_MAX_TRACED} episodes in all can be traced"
+                f"a trace of {episodes} episodes x {replicates} replicates is too long: an episode of "
+                f"{horizon} steps takes {bytes_each} bytes, and a trace at most {_MAX_TRACED}; at most "
+                f"{most} episodes of so many replicates can be traced"
             )
+
+
+def check_pause(checkpoint_every: object) -> float:
+    """The seconds between two checkpoints, as a user gives them."""
+    pause = real_number("checkpoint_every", checkpoint_every)
+    if not pause > 0.0:
+        raise InvalidInputError(f"checkpoint_every is {pause}; it must be a positive number of seconds")
+    return pause
 
 
 def check_arguments(model: object, learner: object, function: str, name: str = "learner") -> None:
@@ -80,7 +95,7 @@ def check_arguments(model: object, learner: object, function: str, name: str = "
     called = isinstance(learner, type) and issubclass(learner, Learner)
     advice = "make one: this is its class" if called else hint
     checked = check_type(name, learner, Learner, advice)
-    if checked._inner.pending() is not None:
+    if checked._inner.is_pending:
         raise InvalidInputError(
             f"{name} has planned episode {checked.episodes_observed} and not observed it: call observe, "
             "or abandon, first"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import Executor, Future, as_completed
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
@@ -20,14 +21,16 @@ from optpess.learn.base import Learner
 from optpess.model import CMDP
 from optpess.run import files, tables
 from optpess.run.arguments import Request, check_arguments, episodes_of
-from optpess.run.progress import showing
+from optpess.run.interrupts import attach
+from optpess.run.pool import pool_of
+from optpess.run.progress import ProgressBar, showing
 from optpess.run.record import Run
-from optpess.run.simulate import simulate_as
+from optpess.run.simulate import keeps_learners, simulate_as, warn_of_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "compare", "table_texts"]
 
 _COLUMNS = {
     "learner": "learner",
@@ -116,6 +119,10 @@ class Comparison:
             "strong_exponent": _spread(run, "strong_violation"),
         }
 
+    def _table_texts(self, names: Collection[str] = _COLUMNS) -> tuple[list[str], list[list[str]]]:
+        """The header and the rows of the table as texts; ``names`` are keys of its rows."""
+        return table_texts(self.table, names)
+
     def columns(self) -> Columns:
         """:meth:`Run.columns` of all runs one below the other, with the learners' names in ``learner``.
         Curves that a run does not have are NaN in its rows.
@@ -141,8 +148,7 @@ class Comparison:
 
     def to_markdown(self) -> str:
         """The table in Markdown; means over several replicates have their standard errors."""
-        rows = ([_shown(row, name) for name in _COLUMNS] for row in self.table)
-        return tables.markdown(list(_COLUMNS.values()), rows)
+        return tables.markdown(*self._table_texts())
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes all runs and seconds to one ``.npz`` file, as :meth:`Run.save` does."""
@@ -182,31 +188,33 @@ class Comparison:
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"{path} does not hold a comparison: {error!r}") from error
 
-    def plot(self) -> Figure:
-        """Regret, violations and multipliers of all runs in the same panels, as a matplotlib figure."""
+    def plot(self, *, multiplier: bool = False) -> Figure:
+        """Costs, rewards, gains, regrets and violations of all runs as a matplotlib figure; see
+        :func:`optpess.plot.plot_runs`.
+
+        Args:
+            multiplier: whether to draw the multipliers too, in units of the optimal one.
+        """
         from optpess.plot import plot_runs  # lazy: plot
 
-        return plot_runs(self.runs)
+        return plot_runs(self.runs, multiplier=multiplier)
 
     def _repr_html_(self) -> str:
         """The table, and what the runs have in common, for notebooks."""
-        rows = [[_shown(row, name) for name in _COLUMNS] for row in self.table]
         return (
             html_paragraph(self._title())
-            + html_table(list(_COLUMNS.values()), rows, "learners")
+            + html_table(*self._table_texts(), "learners")
             + html_folded("parameters of all runs", self._common_facts())
         )
 
     def __str__(self) -> str:
         """The main columns of the table."""
         runs = dict(list(self.runs.items())[:_MOST_SHOWN])
-        rows = [
-            [_short_name(_shown(row, name)) for name in _MAIN_COLUMNS]
-            for row in Comparison(runs, self.seconds).table
-        ]
+        header, rows = Comparison(runs, self.seconds)._table_texts(_MAIN_COLUMNS)
+        short = [[_short_name(text) for text in row] for row in rows]
         left = len(self.runs) - len(runs)
         rest = f"\nand {left} more learners" if left else ""
-        return f"{self._title()}\n{table([_COLUMNS[name] for name in _MAIN_COLUMNS], rows)}{rest}"
+        return f"{self._title()}\n{table(header, short)}{rest}"
 
     def __repr__(self) -> str:
         names = [_short_name(name) for name in self.runs]
@@ -239,11 +247,15 @@ def compare(
     replicates: int | Iterable[int] = 1,
     seed: int = 0,
     episodes: int | None = None,
+    threads: int | None = None,
+    executor: Executor | Any = None,
     progress: bool = True,
 ) -> Comparison:
-    """Runs every learner on the model, one after the other, with the same seed.
+    """Runs every learner on the model with the same seed, one after the other, its replicates on all
+    cores. Times are processor times, of all threads together, so that they can be compared.
 
-    Each runs on one thread, so that times can be compared.
+    Ctrl-C stops it as it stops :func:`simulate`; the exception also has an attribute ``comparison``,
+    with the learners that were done.
 
     Args:
         model: the true model, with the learners' limits.
@@ -252,6 +264,10 @@ def compare(
         seed: the seed of the random numbers, the same for all.
         episodes: how many episodes each plays; None for all that it has left. It must be given if a
             learner has no ``num_episodes``.
+        threads: how many threads run the replicates of a learner; None for one a core.
+        executor: any ``concurrent.futures.Executor`` or a client of Dask's ``distributed``, as for
+            :func:`sweep`; every replicate of every learner is then a task of its own. The records are
+            the same to the bit. It is left open. In a pool of threads, times count each other's work.
         progress: whether to show progress, with the learner that is running, as :func:`simulate` does.
 
     Example:
@@ -265,7 +281,7 @@ def compare(
         >>> [row["learner"] for row in found.table]
         ['ours', 'free']
     """
-    request = Request.of(replicates, seed, threads=1)
+    request = Request.of(replicates, seed, threads)
     shows = truth_value("progress", progress)
     if not isinstance(learners, Mapping):
         raise InvalidInputError(
@@ -279,14 +295,68 @@ def compare(
         place = f"learners[{check_type('a name in learners', name, str)!r}]"
         check_arguments(model, learner, "compare", place)
         counts[name] = episodes_of(learner, episodes, place)
-    runs, seconds = {}, {}
+    if executor is not None:
+        with pool_of(executor) as pool, showing(shows) as bar:
+            return _in_pool(pool, model, learners, counts, request, bar)
+    runs: dict[str, Run] = {}
+    seconds: dict[str, float] = {}
     with showing(shows) as bar:
         for number, (name, learner) in enumerate(learners.items(), start=1):
             start = time.process_time()
             label = f"{number} of {len(learners)}: {name}"
-            runs[name] = simulate_as(model, learner, counts[name], request, bar, label)
+            try:
+                runs[name] = simulate_as(model, learner, counts[name], request, bar, label)
+            except BaseException as error:
+                if hasattr(error, "runs"):  # it was stopped
+                    note = "the learners that were done are in the attribute 'comparison'"
+                    attach(error, note, comparison=Comparison(runs, seconds))
+                raise
             seconds[name] = time.process_time() - start
     return Comparison(runs, seconds)
+
+
+def _in_pool(
+    pool: Executor,
+    model: CMDP,
+    learners: Mapping[str, Learner],
+    counts: Mapping[str, int],
+    request: Request,
+    bar: ProgressBar | None,
+) -> Comparison:
+    """Every replicate of every learner as a task."""
+    tasks: dict[str, list[Future[tuple[Run, float]]]] = {}
+    try:
+        for name, learner in learners.items():
+            warn_of_run(model, learner, counts[name])
+            keep = keeps_learners(model, request)
+            tasks[name] = [
+                pool.submit(_replicate, model, learner, counts[name], number, request.seed, keep)
+                for number in request.numbers
+            ]
+        waiting = [task for each in tasks.values() for task in each]
+        if bar is not None:
+            bar.begin(len(waiting), unit="runs")
+        for number, task in enumerate(as_completed(waiting), start=1):
+            task.result()  # raises what the task raised
+            if bar is not None:
+                bar(number)
+    finally:
+        for each in tasks.values():
+            for task in each:
+                task.cancel()
+    done = {name: [task.result() for task in each] for name, each in tasks.items()}
+    runs = {name: Run.concat([run for run, _ in parts]) for name, parts in done.items()}
+    return Comparison(runs, {name: sum(taken for _, taken in parts) for name, parts in done.items()})
+
+
+def _replicate(
+    model: CMDP, learner: Learner, count: int, number: int, seed: int, keep: bool
+) -> tuple[Run, float]:
+    """One replicate, and the processor time that it took."""
+    start = time.process_time()
+    request = Request.of([number], seed, threads=1, learners=keep)
+    run = simulate_as(model, learner, count, request, None, warns=False)
+    return run, time.process_time() - start
 
 
 def _spread(run: Run, curve: str) -> tuple[float, float, float]:
@@ -305,7 +375,15 @@ def _repeats(name: str, array: Any, first: StoredArrays) -> bool:
     return name.startswith("model_") and known is not None and np.array_equal(known, array)
 
 
-def _shown(row: dict[str, Any], name: str) -> str:
+def table_texts(
+    rows: Iterable[Mapping[str, Any]], names: Collection[str] = _COLUMNS
+) -> tuple[list[str], list[list[str]]]:
+    """Rows of :attr:`Comparison.table` as texts below a header; ``names`` are keys of the rows."""
+    header = [_COLUMNS[name] for name in names]
+    return header, [[_shown(row, name) for name in names] for row in rows]
+
+
+def _shown(row: Mapping[str, Any], name: str) -> str:
     value = row[name]
     if isinstance(value, tuple):
         middle, least, most = value

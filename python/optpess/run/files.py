@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -192,13 +191,13 @@ def _guarantee_in(stored: list[Any] | None) -> Guarantee | None:
     if kind == "SafeMixture":
         (known,) = further
         return SafeMixture(float(probability), tuple(str(name) for name in known))
-    # Older files have no numbers beside the probability.
+    # Older files have nothing beside the probability.
+    if kind == "ZeroViolation":
+        return ZeroViolation(float(probability), *map(bool, further))
+    if kind != "BoundedViolation":
+        raise ValueError(f"{kind!r} is no guarantee")
     numbers = [None if number is None else int(number) for number in further]
-    kinds: dict[str, Callable[..., Guarantee]] = {
-        "ZeroViolation": ZeroViolation,
-        "BoundedViolation": BoundedViolation,
-    }
-    return kinds[kind](float(probability), *numbers)
+    return BoundedViolation(float(probability), *numbers)
 
 
 def _text_in(stored: object) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,10 +14,11 @@ from optpess.learn.optpess import OptPessPrimalDual
 from optpess.model import CMDP
 from optpess.run.arguments import about_noise, check_arguments
 
-__all__ = ["Forecast", "forecast"]
+__all__ = ["Forecast", "Gates", "expected_gates", "forecast"]
 
 # A timing is long enough to be trusted after this many seconds.
 _LONG_ENOUGH = 0.05
+_TOO_LONG = 0.5  # for a call that is to answer at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +77,58 @@ def forecast(model: CMDP, learner: Learner) -> Forecast:
         (None, True, True)
     """
     check_arguments(model, learner, "forecast")
-    would_leave = learner._inner.gate_extrapolation(model)
+    gates = expected_gates(model, learner)
     last = learner.num_episodes
+    would_leave = gates.would_leave_baseline
     beyond = would_leave is not None and last is not None and would_leave >= last
     leaves = None if beyond else would_leave
+    will_change = leaves is not None and leaves >= learner.episodes_observed
+    seconds = None if will_change or last is None else _seconds(model, learner, last)
+    return Forecast(leaves, gates.tightening_horizon, seconds, would_leave, beyond)
+
+
+class Gates(NamedTuple):
+    """The part of a :class:`Forecast` that is not timed."""
+
+    would_leave_baseline: int | None
+    tightening_horizon: int | None
+
+
+def expected_gates(model: CMDP, learner: Learner) -> Gates:
+    """When OptPess-LP would leave its baseline, and C'' of OptPess-PrimalDual; see :class:`Forecast`."""
     horizon = None
     if isinstance(learner, OptPessPrimalDual):
         margin = np.array([[learner.cost_limit], [learner.parameters["safe_cost"]]])
         limit, cost = learner.units.limits_in(margin, learner.shape.horizon)[:, 0].tolist()
         delta = learner.parameters["failure_probability"]
         horizon = _core.tightening_horizon(learner.shape, limit, cost, delta)
-    will_change = leaves is not None and leaves >= learner.episodes_observed
-    seconds = None if will_change or last is None else _seconds(model, learner, last)
-    return Forecast(leaves, horizon, seconds, would_leave, beyond)
+    return Gates(learner._inner.gate_extrapolation(model), horizon)
 
 
 def _seconds(model: CMDP, learner: Learner, last: int) -> float:
-    """Times longer and longer bursts of the episodes that are left, until one takes long enough."""
+    """Times longer and longer bursts of the episodes that are left, until one takes long enough.
+
+    The first one, of a single episode, tells what it takes to begin.
+    """
     left = last - learner.episodes_observed
     if left == 0:
         return 0.0
-    burst = min(256, left)
+    burst, beginning = 1, 0.0
     while True:
         start = time.perf_counter()
         with about_noise(model, learner):
-            _core.simulate_learner(
+            _, interruption, _ = _core.simulate_learner(
                 model, learner._inner, 0.0, [0], 0, 1, burst, False, False, False, None
             )
+        if interruption is not None:
+            raise interruption
         elapsed = time.perf_counter() - start
-        if elapsed > _LONG_ENOUGH or burst == left:
+        if burst == left:
+            return elapsed
+        if burst > 1 and elapsed > max(_LONG_ENOUGH, 2.0 * beginning):
+            return beginning + (left - 1) * (elapsed - beginning) / (burst - 1)
+        if elapsed > _TOO_LONG:
             return left * elapsed / burst
+        if burst == 1:
+            beginning = elapsed
         burst = min(4 * burst, left)

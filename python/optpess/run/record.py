@@ -11,7 +11,15 @@ import numpy as np
 
 from optpess import storage
 from optpess.arrays import BoolArray, Columns, FloatArray, IntArray
-from optpess.checks import check_path, check_type, described, real_number, shown, unknown_name
+from optpess.checks import (
+    check_path,
+    check_type,
+    described,
+    is_name,
+    real_number,
+    shown,
+    unknown_name,
+)
 from optpess.display import counted, html_folded, html_paragraph, html_table
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
@@ -217,7 +225,7 @@ class Run:
         factors = real_number("decades", decades)
         if not factors > 0.0:
             raise InvalidInputError(f"decades is {decades!r}; it must be above 0")
-        if of not in _SLOPES:
+        if not is_name(of, _SLOPES):
             raise unknown_name("of", of, _SLOPES)
         if getattr(self, of) is None:
             raise InvalidInputError(f"of is {of!r}, which this run does not have")
@@ -272,7 +280,7 @@ class Run:
         """The totals at the last episode, over replicates, and all parameters, in Markdown."""
         return "\n\n".join(
             (
-                tables.markdown(_TOTALS, self._total_rows()),
+                tables.markdown(*self._total_texts()),
                 tables.markdown(("parameter", "value"), self._facts().items()),
             )
         )
@@ -281,14 +289,15 @@ class Run:
         """Totals, the guarantee and the parameters, for notebooks."""
         return (
             html_paragraph(self._title())
-            + html_table(_TOTALS, self._total_rows())
+            + html_table(*self._total_texts())
             + html_paragraph(self._guarantee_text())
             + html_folded("parameters", self._facts())
         )
 
-    def _total_rows(self) -> list[tuple[str, ...]]:
-        """The totals over replicates, as texts below :data:`_TOTALS`."""
-        return [(name, *map(tables.cell, _spread(values))) for name, values in self._totals().items()]
+    def _total_texts(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The header and the rows of the table of totals over replicates, as texts."""
+        totals = self._totals().items()
+        return _TOTALS, [(name, *map(tables.cell, _spread(values))) for name, values in totals]
 
     def _facts(self) -> dict[str, str]:
         """All parameters, as texts."""
@@ -349,7 +358,7 @@ class Run:
         found_runs: object = runs
         if isinstance(found_runs, Run):
             raise InvalidInputError("runs is a single Run; it must be a sequence of runs")
-        if isinstance(found_runs, str) or not isinstance(found_runs, Iterable):
+        if isinstance(found_runs, str | np.ndarray) or not isinstance(found_runs, Iterable):
             raise InvalidInputError(f"runs is {described(runs)}; it must be a sequence of runs")
         given = [check_type(f"runs[{i}]", run, Run) for i, run in enumerate(runs)]
         if not given:
@@ -383,11 +392,16 @@ class Run:
         check_path(path)
         storage.save_arrays(path, {"format": np.array(files.FORMAT)} | files.arrays_of(self))
 
-    def plot(self) -> Figure:
-        """Regret, violations and multiplier against episodes, as a matplotlib figure."""
+    def plot(self, *, multiplier: bool = False) -> Figure:
+        """Costs, rewards, gain, regret and violations as a matplotlib figure; see
+        :func:`optpess.plot.plot_runs`.
+
+        Args:
+            multiplier: whether to draw the multiplier too, in units of the optimal one.
+        """
         from optpess.plot import plot_run  # lazy: plot
 
-        return plot_run(self)
+        return plot_run(self, multiplier=multiplier)
 
     def __repr__(self) -> str:
         algorithm = self.parameters.get("algorithm", "a learner")

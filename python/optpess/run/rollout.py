@@ -6,7 +6,7 @@ import re
 import time
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import starmap
 from os import PathLike
@@ -29,16 +29,17 @@ from optpess.exceptions import GuaranteeWarning, InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.mix import OptPessMix
 from optpess.model.units import Range, Units
+from optpess.run.arguments import check_pause
 from optpess.run.episode_log import EpisodeLog
+from optpess.run.interrupts import attach, exits_on_termination
 from optpess.run.progress import ProgressBar
 from optpess.run.rollout_checkpoint import RolloutCheckpoint
 from optpess.run.rollout_record import EpisodeList, Rollout
 
 __all__ = ["Episode", "rollout"]
 
-# How often the clock is read: for progress, for the log and for checkpoints.
+# How often the clock is looked at: for progress, for the log and for checkpoints.
 _SECONDS_BETWEEN_REPORTS = 0.2
-_SECONDS_BETWEEN_CHECKPOINTS = 10.0
 # The arguments of one call without arguments.
 _ONCE: tuple[tuple[()], ...] = ((),)
 
@@ -74,6 +75,7 @@ def rollout(
     seed: int | None = 0,
     reward_range: Range = (0.0, 1.0),
     checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: float = 10.0,
     log: str | PathLike[str] | None = None,
     callback: Callable[[Episode], object] | None = None,
     progress: bool = True,
@@ -100,7 +102,8 @@ def rollout(
         reward_range: the least and the largest reward of a step of the environment. Rewards are mapped
             from it to the learner's range, others are refused. (0, 1) stands for the learner's own.
         checkpoint: a file that is written from time to time and at the end. If it exists, the learner
-            continues from it.
+            continues from it. The one before is kept beside it, with ``.previous`` after its name.
+        checkpoint_every: the seconds between two checkpoints.
         log: a CSV file that gets a line for each episode.
         callback: called with an :class:`Episode` after each episode; True stops the rollout.
         progress: whether to show progress once it takes two seconds.
@@ -124,17 +127,20 @@ def rollout(
         (500, (500,))
     """
     check_type("learner", learner, Learner, "the learner comes first, then the environment")
-    count = whole_number("episodes", episodes)
+    count = whole_number("episodes", episodes, most=2**63 - 1)
     show_progress = truth_value("progress", progress)
     if callback is not None and not callable(callback):
         raise InvalidInputError(f"callback is {shown(callback)}; it must be a function of an Episode")
     driver = _Driver(learner, env, seed, reward_range)
     _check_turn(learner)
+    pause = check_pause(checkpoint_every)
     reports = _Reports.of(driver, count, checkpoint, log, callback)
+    reports.pause = pause
     left = count - len(reports.record)
     reports.begin(ProgressBar(left, "episodes") if show_progress else None)
     try:
-        driver.play(count, reports)
+        with exits_on_termination() if reports.store is not None else nullcontext():
+            driver.play(count, reports)
         reports.end()
         result = driver.result(reports.record, reports.first)
     except BaseException as error:
@@ -158,17 +164,16 @@ def _check_turn(learner: Learner) -> None:
 
 def _add_facts(error: BaseException, driver: _Driver, reports: _Reports) -> None:
     """Ends the reports of a rollout that was stopped, and adds to its error what was played."""
-    error.add_note(
-        f"optpess: stopped in episode {reports.first + len(reports.record)}; the learner has counted "
+    note = (
+        f"stopped in episode {reports.first + len(reports.record)}; the learner has counted "
         "the episodes before it and can go on. What was recorded is in the attribute 'rollout' of this "
         "exception."
     )
+    attach(error, note, rollout=driver.result(reports.record, reports.first))
     try:
         reports.end()
     except Exception as second:  # noqa: BLE001 - the first error is the one to show
-        error.add_note(f"optpess: then the log or the checkpoint could not be written: {second!r}")
-    with suppress(AttributeError, TypeError):  # an exception that takes no attributes
-        error.rollout = driver.result(reports.record, reports.first)  # type: ignore[attr-defined]
+        attach(error, f"then the log or the checkpoint could not be written: {second!r}")
 
 
 @dataclass(slots=True)
@@ -182,6 +187,7 @@ class _Reports:
     lines: EpisodeLog | None
     callback: Callable[[Episode], object] | None
     bar: ProgressBar | None = None
+    pause: float = 10.0  # seconds between two checkpoints
     _resumed: int = 0  # how many episodes the record began with
     _next_report: float = 0.0
     _next_checkpoint: float = 0.0
@@ -228,7 +234,7 @@ class _Reports:
         self.bar, self._resumed = bar, len(self.record)
         now = time.monotonic()
         self._next_report = now + _SECONDS_BETWEEN_REPORTS
-        self._next_checkpoint = now + _SECONDS_BETWEEN_CHECKPOINTS
+        self._next_checkpoint = now + self.pause
 
     def call(self, number: int) -> bool:
         """Calls the callback; returns whether to stop."""
@@ -250,7 +256,7 @@ class _Reports:
         if self.bar is not None:
             self.bar(len(self.record) - self._resumed)
         if now >= self._next_checkpoint:
-            self._next_checkpoint = now + _SECONDS_BETWEEN_CHECKPOINTS
+            self._next_checkpoint = now + self.pause
             self._save()
 
     def end(self) -> None:

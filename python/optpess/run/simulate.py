@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import math
 import warnings
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray, IntArray
-from optpess.checks import truth_value
-from optpess.exceptions import GuaranteeWarning
+from optpess.checks import check_path, truth_value
+from optpess.exceptions import GuaranteeWarning, InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.optpess import OptPessLP
 from optpess.learn.terms import Sharp
@@ -20,10 +24,12 @@ from optpess.model import CMDP
 from optpess.model.units import Units
 from optpess.plan.frontier import solve_least_cost
 from optpess.plan.solve import unit_optimum
-from optpess.run.arguments import Request, about_noise, check_arguments, episodes_of
+from optpess.run.arguments import Request, about_noise, check_arguments, check_pause, episodes_of
+from optpess.run.interrupts import attach, exits_on_termination
 from optpess.run.origin import Origin, versions
 from optpess.run.progress import ProgressBar, showing
 from optpess.run.record import Finding, Run, Trace
+from optpess.run.simulation_checkpoint import SimulationCheckpoint, State
 
 if TYPE_CHECKING:
     from optpess._core import OutcomeDict, TraceDict
@@ -47,6 +53,8 @@ def simulate(
     trace: bool = False,
     audit: bool = False,
     learners: bool | None = None,
+    checkpoint: str | PathLike[str] | None = None,
+    checkpoint_every: float = 10.0,
 ) -> Run:
     """Runs replicates of a learner against a model, and evaluates every deployed policy exactly.
 
@@ -58,6 +66,10 @@ def simulate(
     random numbers depend on the seed and the replicate only, not on what it has seen: to go on with
     fresh episodes, give another seed than the earlier run had.
 
+    Ctrl-C stops a simulation. What was recorded so far is in the attribute ``runs`` of the exception: a
+    tuple of records, each of the replicates that had come to the same episode, the longest first. Each
+    is the record of a simulation of so many episodes.
+
     If the model contradicts what the learner was told of a safe policy (Assumption 2.2), the record has
     no guarantee: ``Run.void_because`` says why, and a :class:`GuaranteeWarning` is shown. A true cost
     above the told one by no more than rounding (1e-9) is no contradiction.
@@ -67,7 +79,7 @@ def simulate(
         learner: the learner to copy.
         replicates: how many replicates, or their numbers.
         seed: the seed of the random numbers.
-        threads: how many threads; None for one per core.
+        threads: how many threads, at most 1024; None for one for each core that the process may use.
         episodes: how many episodes to play; None for all that the learner has left. It must be given
             for a learner without ``num_episodes``.
         progress: whether to show progress, on a terminal or in a notebook, once it takes two seconds.
@@ -75,6 +87,11 @@ def simulate(
         audit: whether to check the paper's events and lemmas against the true model in every episode.
         learners: whether to keep the learners after the last episode, as :attr:`Run.learners`. None for
             yes, unless there are several replicates and replicates x H x S x A x S is above 32 million.
+        checkpoint: a file that is written from time to time and at the end. If it exists, the simulation
+            goes on from it; its arguments must be the same, except ``threads``, and the record is that
+            of a simulation that was never stopped. The checkpoint before is kept beside it, with
+            ``.previous`` after its name.
+        checkpoint_every: the seconds between two checkpoints.
 
     Example:
         >>> import optpess as op
@@ -92,8 +109,10 @@ def simulate(
     shows = truth_value("progress", progress)
     check_arguments(model, learner, "simulate")
     count = episodes_of(learner, episodes)
+    pause = check_pause(checkpoint_every)
+    path = None if checkpoint is None else Path(check_path(checkpoint, "checkpoint"))
     with showing(shows) as bar:
-        return simulate_as(model, learner, count, request, bar)
+        return simulate_as(model, learner, count, request, bar, checkpoint=path, pause=pause)
 
 
 def simulate_as(
@@ -103,19 +122,30 @@ def simulate_as(
     request: Request,
     bar: ProgressBar | None,
     label: str = "",
+    *,
+    warns: bool = True,
+    checkpoint: Path | None = None,
+    pause: float = math.inf,
 ) -> Run:
     """:func:`simulate` with checked arguments; the bar shows the label in front."""
     numbers = request.numbers
-    request.check_length(count)
+    request.check_length(count, model.shape.horizon, model.num_constraints)
     void_because = _broken_claim(model, learner)
-    _warn_if_gate_stays_shut(model, learner, count)
+    if warns:
+        warn_of_run(model, learner, count, void_because)
     optimum = unit_optimum(model)
-    made = _Made(model, learner, numbers, count, optimum, void_because)
-    keep = made.are_few() if request.learners is None else request.learners
+    made = _Made(model, learner, optimum, void_because)
+    keep = keeps_learners(model, request)
+    kept: dict[str, Any] = {}
+    store = None
+    if checkpoint is not None:
+        store = SimulationCheckpoint(checkpoint, model, learner, count, request, keeps_learners=keep)
+        kept = {"states": store.load(), "save": store.save, "seconds": pause}
+        store.save(kept["states"])  # what cannot be written is found before an episode is played
     if bar is not None:
         bar.begin(count * len(numbers), label)
-    with about_noise(model, learner):
-        outcomes = _core.simulate_learner(
+    with _watched(model, learner, store):
+        outcomes, interruption, states = _core.simulate_learner(
             model,
             learner._inner,
             optimum,
@@ -127,23 +157,77 @@ def simulate_as(
             request.audit,
             keep,
             bar,
+            **kept,
         )
-    facts = {"seed": request.seed, "episodes": count, "model": repr(model), "noise": repr(model.noise)}
+    facts = {"seed": request.seed, "model": repr(model), "noise": repr(model.noise)}
+    if interruption is not None:
+        _stop(interruption, made.runs(outcomes, facts), store, states)
+    if store is not None:
+        store.save(states)
     return made.run(outcomes, facts)
 
 
+def keeps_learners(model: CMDP, request: Request) -> bool:
+    """Whether the learners are kept: as the caller decides, else if they are few."""
+    horizon, states, actions = model.shape
+    entries = len(request.numbers) * horizon * states * actions * states
+    few = len(request.numbers) == 1 or entries <= _MAX_KEPT
+    return few if request.learners is None else request.learners
+
+
+def warn_of_run(model: CMDP, learner: Learner, count: int, void_because: str | None = None) -> None:
+    """Warns of a guarantee that does not hold, and of a gate that stays shut."""
+    _warn_of_guarantee(void_because or _broken_claim(model, learner))
+    _warn_if_gate_stays_shut(model, learner, count)
+
+
+@contextmanager
+def _watched(model: CMDP, learner: Learner, store: SimulationCheckpoint | None) -> Iterator[None]:
+    """Names the noise or the checkpoint in refusals of the core, and lets SIGTERM stop a run that has a
+    checkpoint.
+    """
+    with exits_on_termination() if store is not None else nullcontext():
+        try:
+            with about_noise(model, learner):
+                yield
+        except InvalidInputError as error:
+            if store is None or error.kind != "StoredState":
+                raise
+            raise store.refused(error) from error
+
+
+def _stop(
+    interruption: BaseException,
+    runs: tuple[Run, ...],
+    store: SimulationCheckpoint | None,
+    states: list[State],
+) -> NoReturn:
+    """Writes the last checkpoint of a simulation that was stopped, and raises what stopped it."""
+    note = "the simulation was stopped; what was recorded is in the attribute 'runs' of this exception"
+    attach(interruption, note, runs=runs)
+    if store is not None:
+        try:
+            store.save(states)
+        except Exception as second:  # noqa: BLE001 - the first error is the one to show
+            attach(interruption, f"then the checkpoint could not be written: {second!r}")
+    raise interruption
+
+
 def _broken_claim(model: CMDP, learner: Learner) -> str | None:
-    """How the model contradicts what the learner was told of a safe policy; warns if it does."""
+    """How the model contradicts what the learner was told of a safe policy."""
     broken = learner._inner.broken_safety_claim(model)
     if broken is not None and not model.units.is_unit:
         broken = _claim_in_units(model, learner)  # the core's numbers are parts of the ranges
-    if broken is not None:
-        warnings.warn(
-            f"{broken} (Assumption 2.2), so no guarantee holds in this run",
-            GuaranteeWarning,
-            stacklevel=4,  # the line that calls simulate or compare
-        )
     return broken
+
+
+def _warn_of_guarantee(void_because: str | None) -> None:
+    if void_because is not None:
+        warnings.warn(
+            f"{void_because} (Assumption 2.2), so no guarantee holds in this run",
+            GuaranteeWarning,
+            stacklevel=5,  # the line that calls simulate or compare
+        )
 
 
 def _claim_in_units(model: CMDP, learner: Learner) -> str:
@@ -185,7 +269,7 @@ def _warn_if_gate_stays_shut(model: CMDP, learner: Learner, episodes: int) -> No
         warnings.warn(
             f"this run is expected to play the baseline in all {episodes} episodes: with these bonuses "
             f"the gate is expected to open {expected}; see optpess.forecast",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
@@ -198,27 +282,25 @@ class _Made:
         self,
         model: CMDP,
         learner: Learner,
-        numbers: list[int],
-        episodes: int,
         optimum: float,
         void_because: str | None,
     ) -> None:
-        self._model, self._learner, self._numbers = model, learner, numbers
-        self._episodes, self._void_because = episodes, void_because
+        self._model, self._learner, self._void_because = model, learner, void_because
         self._units, self._horizon = model.units, model.shape.horizon
         self._unit_optimum = optimum
         self._optimum: float = self._units.values_out(optimum, self._horizon)
 
-    def are_few(self) -> bool:
-        """Whether the learners are kept unless the caller decides."""
-        horizon, states, actions = self._model.shape
-        entries = len(self._numbers) * horizon * states * actions * states
-        return len(self._numbers) == 1 or entries <= _MAX_KEPT
+    def runs(self, outcomes: list[OutcomeDict], facts: dict[str, Any]) -> tuple[Run, ...]:
+        """A record of all outcomes with the same number of episodes, the longest first."""
+        lengths = sorted({outcome["episodes"] for outcome in outcomes}, reverse=True)
+        same = ([each for each in outcomes if each["episodes"] == length] for length in lengths)
+        return tuple(self.run(each, facts) for each in same)
 
     def run(self, outcomes: list[OutcomeDict], facts: dict[str, Any]) -> Run:
-        """The outcomes of all replicates as one record."""
+        """Outcomes of replicates that have played as many episodes as one record."""
         found: list[Any] = list(outcomes)
-        units, horizon, points = self._units, self._horizon, _core.recorded_episodes(self._episodes)
+        numbers, episodes = [each["replicate"] for each in found], found[0]["episodes"]
+        units, horizon, points = self._units, self._horizon, _core.recorded_episodes(episodes)
 
         def stacked(name: str) -> FloatArray:
             return np.array([outcome[name] for outcome in found], dtype=np.float64)
@@ -257,7 +339,7 @@ class _Made:
         safe_cost = stacked("safe_cost")[:, np.newaxis]
         return Run(
             episodes=np.array(points, dtype=np.int64),
-            replicates=np.array(self._numbers, dtype=np.int64),
+            replicates=np.array(numbers, dtype=np.int64),
             reward_regret=regret * units.reward_width,
             weak_violation=np.maximum(signed, 0.0),
             strong_violation=violation("strong_violation"),
@@ -274,7 +356,7 @@ class _Made:
             safe_cost=first_cost.cost_values_out(safe_cost, horizon)[:, 0],
             optimal_value=self._optimum,
             guarantee=self._learner.guarantee if self._void_because is None else None,
-            parameters=self._learner.parameters | facts,
+            parameters=self._learner.parameters | {"seed": facts["seed"], "episodes": episodes} | facts,
             audits=tuple(audits) or None,
             traces=tuple(traces) or None,
             void_because=self._void_because,
@@ -296,7 +378,7 @@ class _Made:
             cost_limits=np.array(self._model.cost_limits, dtype=np.float64),
             units=units,
             versions=dict(versions()),
-            _learners=tuple(learners) or None,
+            _learners=tuple(learners) if len(learners) == len(found) else None,
             _origin=Origin((self._model, copy.copy(self._learner))),
         )
 

@@ -60,9 +60,14 @@ def cell(value: object, error: float | None = None) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(cell(each) for each in value)
     if isinstance(value, float):
-        spread = "" if error is None or np.isnan(error) else f" ± {error:.2g}"
-        return (f"{value:.4g}" if abs(value) < 1000 else f"{value:,.0f}") + spread
+        spread = "" if error is None or np.isnan(error) else f" ± {_number(error, 2, 10)}"
+        return _number(value, 4, 1000) + spread
     return "none" if value is None else str(value)
+
+
+def _number(value: float, digits: int, whole_from: float) -> str:
+    """A number in so many digits; from ``whole_from`` on rounded to a whole one."""
+    return f"{value:.{digits}g}" if not abs(value) >= whole_from else f"{value:,.0f}"
 
 
 def facts(parameters: Mapping[str, Any]) -> dict[str, str]:

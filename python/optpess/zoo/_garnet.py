@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from optpess.checks import whole_number
 from optpess.exceptions import InvalidInputError
 from optpess.model import CMDP, Transitions
 
 __all__ = ["garnet"]
+
+# The most entries of the rows, and the largest size.
+_LARGEST = 10**9
 
 
 def garnet(
@@ -37,9 +41,15 @@ def garnet(
         >>> op.zoo.garnet(20, 4, 10, successors=3, seed=1)
         CMDP(horizon=10, num_states=20, num_actions=4, num_constraints=1, sparse)
     """
-    if not 1 <= successors <= num_states:
+    num_states = whole_number("num_states", num_states, most=_LARGEST)
+    num_actions = whole_number("num_actions", num_actions, most=_LARGEST)
+    horizon = whole_number("horizon", horizon, most=_LARGEST)
+    seed = whole_number("seed", seed, least=0)
+    successors = whole_number("successors", successors, most=num_states, what=", the number of states")
+    if num_states * num_actions * successors > _LARGEST:
         raise InvalidInputError(
-            f"successors is {successors}; it must lie in [1, {num_states}], the number of states"
+            f"num_states x num_actions x successors is {num_states * num_actions * successors}; at most "
+            f"{_LARGEST} can be drawn"
         )
     generator = np.random.default_rng(seed)
     rows = num_states * num_actions

@@ -9,7 +9,7 @@ import numpy as np
 
 from optpess import _core
 from optpess.arrays import FloatArray
-from optpess.checks import unknown_name
+from optpess.checks import is_name, unknown_name
 from optpess.display import short
 from optpess.learn.terms import SafeBaseline, SafetyMargin
 from optpess.model import CMDP
@@ -82,7 +82,7 @@ def problem(name: str, **arguments: float | None) -> Problem:
         >>> ring.model.cost_limits, ring.safe_costs
         (array([3.]), array([0.6]))
     """
-    if name not in _RECIPES:
+    if not is_name(name, _RECIPES):
         raise unknown_name("name", name, _RECIPES)
     make, choose = _RECIPES[name]
     model = make(**arguments)

@@ -74,6 +74,17 @@ impl Interval {
         }
     }
 
+    /// The half-open interval `[low, high)`.
+    #[must_use]
+    pub const fn closed_open(low: f64, high: f64) -> Self {
+        Self {
+            low,
+            high,
+            low_closed: true,
+            high_closed: false,
+        }
+    }
+
     /// The open interval `(low, high)`.
     #[must_use]
     pub const fn open(low: f64, high: f64) -> Self {
@@ -105,9 +116,9 @@ impl fmt::Display for Interval {
         let high: &dyn fmt::Display = if self.high >= f64::MAX {
             &"the largest number" // instead of its 309 digits
         } else {
-            &self.high
+            &Figure(self.high)
         };
-        write!(f, "lie in {left}{}, {high}{right}", self.low)
+        write!(f, "lie in {left}{}, {high}{right}", Figure(self.low))
     }
 }
 
@@ -117,7 +128,12 @@ struct Figure(f64);
 impl fmt::Display for Figure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(number) = *self;
-        if number.is_finite() && number.abs() >= 1e21 {
+        let digits = if number == 0.0 {
+            0.0
+        } else {
+            number.abs().log10().abs()
+        };
+        if number.is_finite() && digits >= 21.0 {
             return write!(f, "{number:e}");
         }
         write!(f, "{number}")
@@ -360,6 +376,14 @@ pub enum Error {
         rule: &'static str,
         /// The learner.
         learner: &'static str,
+    },
+    /// A stored learner or run whose parts do not fit each other.
+    #[error(
+        "{what} does not fit the rest of what is stored: the bytes are damaged or were made by another program"
+    )]
+    StoredState {
+        /// The part.
+        what: &'static str,
     },
     /// A run was stopped from outside.
     #[error("the run was stopped before its end")]

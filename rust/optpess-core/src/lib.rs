@@ -14,6 +14,7 @@
 //! |---|---|
 //! | [`error`], [`shape`] | causes of refusal; sizes and index arithmetic |
 //! | [`number`], [`control`], `sums` | numbers that formulas are written for; stop flag; the order of additions |
+//! | [`parallel`] | work in stages, on several threads |
 //! | [`random`] | seeded generators, and the coin of mixtures |
 //! | [`fast::isa`] | the choice of the instruction set |
 //! | [`table`], [`trajectory`] | storage of signals and values; one observed episode |
@@ -72,6 +73,7 @@ pub mod knowledge;
 pub mod learn;
 pub mod model;
 pub mod number;
+pub mod parallel;
 pub mod plan;
 pub mod policy;
 pub mod random;

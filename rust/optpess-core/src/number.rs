@@ -16,6 +16,8 @@ pub trait Number: Copy + Default {
 
     /// One of the numbers.
     fn lane(&self, lane: usize) -> f64;
+    /// The number of each lane.
+    fn from_lanes(number: impl Fn(usize) -> f64) -> Self;
 
     /// The sums.
     #[must_use]
@@ -51,5 +53,10 @@ impl Number for f64 {
     #[inline(always)]
     fn lane(&self, _: usize) -> f64 {
         *self
+    }
+
+    #[inline(always)]
+    fn from_lanes(number: impl Fn(usize) -> f64) -> Self {
+        number(0)
     }
 }

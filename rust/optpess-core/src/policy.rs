@@ -6,7 +6,7 @@ use crate::error::{ArrayIndex, Error, Result};
 use crate::fast::isa::{Job, each_row, vectorised};
 use crate::shape::Shape;
 use crate::sums::sum_and_signs;
-use crate::table::zeros;
+use crate::table::{CompactActions, zeros};
 
 /// How far the sum of a row of probabilities may be from 1.
 pub const SUM_TOLERANCE: f64 = 1e-9;
@@ -144,6 +144,16 @@ impl MarkovPolicy {
         let mut data = zeros("a policy [H, S, A]", shape.triples())?;
         for (row, &action) in data.chunks_exact_mut(shape.num_actions()).zip(actions) {
             row[action as usize] = 1.0;
+        }
+        Ok(Self { shape, data })
+    }
+
+    /// [`MarkovPolicy::deterministic`] for actions in the smallest type that holds them.
+    pub fn taking(shape: Shape, actions: &CompactActions) -> Result<Self> {
+        let mut data = zeros("a policy [H, S, A]", shape.triples())?;
+        let rows = data.chunks_exact_mut(shape.num_actions());
+        for (row, action) in rows.zip(actions.iter()) {
+            row[action] = 1.0;
         }
         Ok(Self { shape, data })
     }

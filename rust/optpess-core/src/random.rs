@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 /// How many stream numbers each replicate owns.
 const PURPOSES: u64 = 4;
 
+/// The largest number of a replicate: each owns four streams of random numbers, of which there are 2^64.
+pub const MAX_REPLICATE: u64 = u64::MAX / PURPOSES;
+
 /// The purpose of a stream; its number is part of the address.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Purpose {

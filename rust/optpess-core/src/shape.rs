@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 /// over them then takes 16 GiB. Larger sizes are refused before anything is allocated.
 pub const MAX_TRIPLES: usize = 1 << 31;
 
+/// The largest number of (step, state, action) triples of a problem whose tables are stored once for all steps.
+pub const MAX_STATIONARY_TRIPLES: usize = 1 << 40;
+
 /// Horizon H, number of states |S| and number of actions |A| of an episodic problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "[usize; 3]", try_from = "[usize; 3]")]
@@ -36,6 +39,17 @@ impl TryFrom<[usize; 3]> for Shape {
 impl Shape {
     /// Checks that each size is at least one and that an `[H, S, A]` table can be stored.
     pub fn new(horizon: usize, num_states: usize, num_actions: usize) -> Result<Self> {
+        Self::up_to(MAX_TRIPLES, horizon, num_states, num_actions)
+    }
+
+    /// The sizes of a problem that is the same at every step: an `[H, S, A]` table need not be storable. Tables that
+    /// are not are refused when they are to be made ([`crate::table::zeros`]).
+    pub fn stationary(horizon: usize, num_states: usize, num_actions: usize) -> Result<Self> {
+        Self::new(1, num_states, num_actions)?;
+        Self::up_to(MAX_STATIONARY_TRIPLES, horizon, num_states, num_actions)
+    }
+
+    fn up_to(most: usize, horizon: usize, num_states: usize, num_actions: usize) -> Result<Self> {
         let sizes = [horizon, num_states, num_actions];
         if let Some(axis) = sizes.iter().position(|&size| size == 0) {
             return Err(Error::EmptyAxis {
@@ -48,7 +62,7 @@ impl Shape {
             .checked_mul(num_states)
             .and_then(|product| product.checked_mul(num_actions));
         match triples {
-            Some(count) if count <= MAX_TRIPLES => Ok(Self {
+            Some(count) if count <= most => Ok(Self {
                 horizon,
                 num_states,
                 num_actions,
@@ -56,7 +70,7 @@ impl Shape {
             _ => Err(Error::TooLarge {
                 what: "a table [H, S, A]",
                 sizes: sizes.to_vec(),
-                allowed: MAX_TRIPLES,
+                allowed: most,
             }),
         }
     }

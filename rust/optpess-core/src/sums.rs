@@ -52,6 +52,32 @@ pub(crate) fn dot_two(x: &[f64], y: &[f64], z: &[f64]) -> (f64, f64) {
     (first, second)
 }
 
+/// <x, y_n> for each of N vectors that are stored side by side, each to the bits of [`dot`]; over the shorter length.
+#[inline(always)]
+pub(crate) fn dot_each<const N: usize>(x: &[f64], y: &[[f64; N]]) -> [f64; N] {
+    const LANES: usize = 4;
+    let len = x.len().min(y.len());
+    let (x, y) = (&x[..len], &y[..len]);
+    let mut sums = [[0.0_f64; N]; LANES];
+    let (x_body, x_rest) = x.as_chunks::<LANES>();
+    let (y_body, y_rest) = y.as_chunks::<LANES>();
+    for (a, b) in x_body.iter().zip(y_body) {
+        for lane in 0..LANES {
+            for n in 0..N {
+                sums[lane][n] += a[lane] * b[lane][n];
+            }
+        }
+    }
+    let mut total: [f64; N] =
+        std::array::from_fn(|n| (sums[0][n] + sums[2][n]) + (sums[1][n] + sums[3][n]));
+    for (a, b) in x_rest.iter().zip(y_rest) {
+        for n in 0..N {
+            total[n] += a * b[n];
+        }
+    }
+    total
+}
+
 /// next += mass times row, for each row that has mass, in order. Four rows go together, so that
 /// the targets are read and written once for all of them.
 #[inline(always)]
@@ -113,6 +139,22 @@ mod tests {
                 x[place] = -0.5;
                 assert!(!sum_and_signs(&x).1);
                 x[place] = 0.5;
+            }
+        }
+    }
+
+    #[test]
+    #[expect(clippy::float_cmp, reason = "identical bits are the claim")]
+    fn several_at_once_have_the_bits_of_each_alone() {
+        for len in 0..23 {
+            let x: Vec<f64> = (0..len).map(|i| f64::from(i).sin()).collect();
+            let y: Vec<[f64; 3]> = (0..len)
+                .map(|i| [0.3, 1.7, -2.9].map(|scale| scale / f64::from(i + 1)))
+                .collect();
+            let found = dot_each(&x, &y);
+            for n in 0..3 {
+                let alone: Vec<f64> = y.iter().map(|y| y[n]).collect();
+                assert_eq!(found[n], dot(&x, &alone));
             }
         }
     }

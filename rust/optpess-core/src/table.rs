@@ -3,15 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{ArrayIndex, Error, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::fast::isa::{Job, vectorised};
 use crate::shape::{MAX_TRIPLES, Shape};
 
-/// A vector of `len` zeros, or [`Error::TooLarge`] if the allocation fails; a plain `vec!` would end the process
-/// instead.
+/// A vector of `len` zeros, or [`Error::TooLarge`] if there are more than [`MAX_TRIPLES`] or the allocation fails; a
+/// plain `vec!` would end the process instead.
 pub fn zeros<T: Clone + Default>(what: &'static str, len: usize) -> Result<Vec<T>> {
     let mut data = Vec::new();
-    if data.try_reserve_exact(len).is_err() {
+    if len > MAX_TRIPLES || data.try_reserve_exact(len).is_err() {
         return Err(Error::TooLarge {
             what,
             sizes: vec![len],
@@ -33,6 +33,12 @@ pub trait StepSignal {
     #[inline(always)]
     fn stored(&self, _step: usize) -> Option<&[f64]> {
         None
+    }
+
+    /// g_h as a function of the pair. A stored table finds its step once.
+    #[inline(always)]
+    fn at_step(&self, step: usize) -> impl Fn(usize) -> f64 {
+        move |pair| self.at(step, pair)
     }
 
     /// out(s, a) += g_h(s, a), for every pair of a step. A stored table does this faster.
@@ -160,6 +166,12 @@ impl StepSignal for Signal {
     }
 
     #[inline(always)]
+    fn at_step(&self, step: usize) -> impl Fn(usize) -> f64 {
+        let values = self.step(step);
+        move |pair| values[pair]
+    }
+
+    #[inline(always)]
     fn add_to(&self, step: usize, out: &mut [f64]) {
         for (target, value) in out.iter_mut().zip(self.step(step)) {
             *target += value;
@@ -185,6 +197,12 @@ impl StateValues {
                 (shape.horizon() + 1) * num_states,
             )?,
         })
+    }
+
+    /// Values `[H + 1, S]` whose last row is zero.
+    pub(crate) fn from_data(num_states: usize, data: Vec<f64>) -> Self {
+        debug_assert_eq!(data.len() % num_states, 0);
+        Self { num_states, data }
     }
 
     /// V_h, one value a state.
@@ -215,6 +233,85 @@ impl StateValues {
     #[must_use]
     pub fn into_data(self) -> Vec<f64> {
         self.data
+    }
+}
+
+/// An action for each (step, state), `[H, S]`, in the smallest unsigned type that holds every action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CompactActions {
+    /// At most 2^8 actions.
+    U8(Vec<u8>),
+    /// At most 2^16 actions.
+    U16(Vec<u16>),
+    /// More.
+    U32(Vec<u32>),
+}
+
+impl CompactActions {
+    /// The lowest action everywhere.
+    pub fn zeros(shape: Shape) -> Result<Self> {
+        let (what, len) = ("actions [H, S]", shape.horizon() * shape.num_states());
+        Ok(match shape.num_actions() {
+            0..=0x100 => Self::U8(zeros(what, len)?),
+            0x101..=0x1_0000 => Self::U16(zeros(what, len)?),
+            _ => Self::U32(zeros(what, len)?),
+        })
+    }
+
+    /// Sets every action; refuses numbers that are no action.
+    pub fn fill_from(&mut self, given: &[i64], num_actions: usize) -> Result<()> {
+        let most = num_actions as i64 - 1;
+        if let Some(place) = given.iter().position(|action| !(0..=most).contains(action)) {
+            return Err(Error::OutOfRange {
+                place: ArrayIndex::new("actions", &[place]),
+                found: given[place] as f64,
+                allowed: Interval::closed(0.0, most as f64),
+            });
+        }
+        match self {
+            Self::U8(actions) => copy(given, actions, |action| action as u8),
+            Self::U16(actions) => copy(given, actions, |action| action as u16),
+            Self::U32(actions) => copy(given, actions, |action| action as u32),
+        }
+        Ok(())
+    }
+
+    /// The action at place h |S| + s.
+    #[must_use]
+    #[inline(always)]
+    pub fn at(&self, place: usize) -> usize {
+        match self {
+            Self::U8(actions) => actions[place].into(),
+            Self::U16(actions) => actions[place].into(),
+            Self::U32(actions) => actions[place] as usize,
+        }
+    }
+
+    /// H |S|.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::U8(actions) => actions.len(),
+            Self::U16(actions) => actions.len(),
+            Self::U32(actions) => actions.len(),
+        }
+    }
+
+    /// Whether there is none; never so for a shape.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The actions, in the order of the places.
+    pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.len()).map(|place| self.at(place))
+    }
+}
+
+fn copy<T>(given: &[i64], actions: &mut [T], convert: impl Fn(i64) -> T) {
+    for (target, &action) in actions.iter_mut().zip(given) {
+        *target = convert(action);
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use optpess_core::control::Control;
 use optpess_core::error::Result;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::to_python;
@@ -24,36 +25,54 @@ pub fn interruptible<T: Send>(
     progress: Option<&Py<PyAny>>,
     work: impl Send + FnOnce(&Control) -> Result<T>,
 ) -> PyResult<T> {
+    let (answer, interruption) = watched(py, |py, control| report(py, progress, control), work)?;
+    match interruption {
+        Some(interruption) => Err(interruption),
+        None => answer.map_err(|error| to_python(&error)),
+    }
+}
+
+/// Tells the progress of a call.
+pub fn report(py: Python<'_>, progress: Option<&Py<PyAny>>, control: &Control) -> PyResult<()> {
+    if let Some(progress) = progress {
+        progress.call1(py, (control.episodes_done.load(Ordering::Relaxed),))?;
+    }
+    Ok(())
+}
+
+/// Runs `work` on a thread of its own, while this one checks for signals and calls `look` from time to time. Returns
+/// what the work came to, and the exception of a signal or of `look`, which stopped it.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    mut look: impl Send + FnMut(Python<'_>, &Control) -> PyResult<()>,
+    work: impl Send + FnOnce(&Control) -> Result<T>,
+) -> PyResult<(Result<T>, Option<PyErr>)> {
     let control = Control::default();
     py.detach(|| {
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
             let control = &control;
-            scope.spawn(move || {
+            let call = move || {
                 // The receiver lives until the result has arrived, so sending cannot fail.
                 let _ = sender.send(work(control));
-            });
+            };
+            std::thread::Builder::new().spawn_scoped(scope, call)?;
+            let lost =
+                |_| PyRuntimeError::new_err("a call ended without an answer; please report a bug");
             loop {
                 match receiver.recv_timeout(POLL) {
-                    Ok(answer) => return answer.map_err(|error| to_python(&error)),
-                    Err(mpsc::RecvTimeoutError::Disconnected) => {
-                        return Err(pyo3::exceptions::PyRuntimeError::new_err(
-                            "a call ended without an answer; please report a bug",
-                        ));
-                    }
+                    Ok(answer) => return Ok((answer, None)),
+                    Err(mpsc::RecvTimeoutError::Disconnected) => return Err(lost(mpsc::RecvError)),
                     Err(mpsc::RecvTimeoutError::Timeout) => {}
                 }
                 let looked = Python::attach(|py| {
                     py.check_signals()?;
-                    if let Some(progress) = progress {
-                        progress.call1(py, (control.episodes_done.load(Ordering::Relaxed),))?;
-                    }
-                    Ok(())
+                    look(py, control)
                 });
                 if let Err(interruption) = looked {
                     control.stop.store(true, Ordering::Relaxed);
-                    let _ = receiver.recv(); // the workers stop after their episode
-                    return Err(interruption);
+                    let answer = receiver.recv().map_err(lost)?; // the workers stop after their episode
+                    return Ok((answer, Some(interruption)));
                 }
             }
         })

@@ -9,7 +9,7 @@ use numpy::{
 };
 use optpess_core::error::{ArrayIndex, Error, Interval, Result};
 use optpess_core::shape::{MAX_TRIPLES, Shape};
-use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::exceptions::{PyException, PyMemoryError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -294,6 +294,10 @@ fn as_array<'py>(
 ) -> PyResult<Bound<'py, PyUntypedArray>> {
     let numpy = object.py().import(intern!(object.py(), "numpy"))?;
     let made = numpy.call_method1(intern!(object.py(), "asarray"), (object,));
+    let made = match made {
+        Err(error) if comes_through(object.py(), &error) => return Err(error),
+        made => made,
+    };
     let ragged = matches!(&made, Err(error) if error.is_instance_of::<PyValueError>(object.py()));
     let array = made
         .ok()
@@ -310,6 +314,11 @@ fn as_array<'py>(
             to_python(&error)
         }
     })
+}
+
+/// Whether an error of an argument's own conversion says nothing about the argument: an interrupt, an exit, or no memory.
+fn comes_through(py: Python<'_>, error: &PyErr) -> bool {
+    !error.is_instance_of::<PyException>(py) || error.is_instance_of::<PyMemoryError>(py)
 }
 
 fn unsupported(

@@ -47,7 +47,8 @@ fn with_message(error: &Error, message: String) -> PyErr {
         | Error::NoSuchAction { .. }
         | Error::NoActionExists { .. }
         | Error::RuleWithoutProof { .. }
-        | Error::NoSuchEngine { .. } => exceptions::InvalidInputError::new_err(message),
+        | Error::NoSuchEngine { .. }
+        | Error::StoredState { .. } => exceptions::InvalidInputError::new_err(message),
         Error::NoSafetyMargin { .. } => exceptions::NoSafetyMarginError::new_err(message),
         Error::OutOfTurn { .. } | Error::EpisodesExhausted { .. } => {
             exceptions::ProtocolError::new_err(message)
@@ -69,6 +70,13 @@ fn with_message(error: &Error, message: String) -> PyErr {
             Err(failure) => failure,
         }
     })
+}
+
+/// The error for a learner that another thread is using.
+pub fn in_use() -> PyErr {
+    exceptions::ProtocolError::new_err(
+        "the learner is being used by another thread; give each thread a copy (copy.copy)",
+    )
 }
 
 /// The error for a word that is not one of those allowed.

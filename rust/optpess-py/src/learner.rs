@@ -489,25 +489,39 @@ impl Learner {
         ))
     }
 
+    /// Whether a deployment's episode has not been observed. Several threads may ask at once.
+    #[getter]
+    fn is_pending(&self) -> bool {
+        self.live.pending().is_some()
+    }
+
+    /// What it was told, to be compared with what a file says: the sizes, K, and the limits in parts of the ranges.
+    fn told(&self) -> ((usize, usize, usize), Option<u64>, Vec<f64>) {
+        let learner = self.live.learner();
+        let last = learner.terms().num_episodes();
+        let last = learner.needs_num_episodes().then_some(last);
+        (learner.shape().sizes().into(), last, learner.cost_limits())
+    }
+
     /// An independent copy.
-    fn copy(&self) -> Self {
-        Self {
-            live: self.live.clone(),
-        }
+    fn copy(&self) -> PyResult<Self> {
+        let live = to_py(self.live.try_clone())?;
+        Ok(Self { live })
     }
 
     /// The state of the learner, to be restored by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match postcard::to_stdvec(&self.live) {
-            Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
-            Err(error) => Err(PyValueError::new_err(error.to_string())),
-        }
+        let bytes = to_py(self.live.to_bytes())?;
+        PyBytes::new_with(py, bytes.len(), |place| {
+            place.copy_from_slice(&bytes);
+            Ok(())
+        })
     }
 
     /// A learner from `to_bytes`.
     #[staticmethod]
     fn from_bytes(stored: &[u8]) -> PyResult<Self> {
-        match postcard::from_bytes(stored) {
+        match LiveLearner::from_bytes(stored) {
             Ok(live) => Ok(Self { live }),
             Err(error) => Err(PyValueError::new_err(format!(
                 "not a stored learner: {error}"

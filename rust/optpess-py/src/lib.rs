@@ -14,8 +14,9 @@ mod transitions;
 
 use pyo3::prelude::*;
 
-/// The compiled part of optpess. Private: import from `optpess`.
-#[pymodule]
+/// The compiled part of optpess. Private: import from `optpess`. An interpreter without a global lock turns it on: that
+/// the classes can do without has not been shown.
+#[pymodule(gil_used = true)]
 mod _core {
     #[pymodule_export]
     use crate::error::error_kinds;
@@ -33,7 +34,7 @@ mod _core {
     #[pymodule_export]
     use crate::plan::{
         backward_induction, extended_induction, extreme_actions, frontier_vertices,
-        lagrangian_plan, least_cost_and_rounding, solve_extended, solve_parametric,
+        lagrangian_plan, least_cost_and_rounding, mix_actions, solve_extended, solve_parametric,
     };
     #[pymodule_export]
     use crate::rollout::Rollout;

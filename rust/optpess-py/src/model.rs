@@ -158,10 +158,14 @@ impl Layout {
         let found = rewards.shape();
         let steps = horizon.or(sizes.horizon).unwrap_or(found[0]);
         let (states, actions) = (sizes.num_states, sizes.num_actions);
-        let shape = Shape::new(steps, states, actions)?;
+        let made = |steps, states, actions| match self {
+            Self::PerStep => Shape::new(steps, states, actions),
+            Self::Stationary => Shape::stationary(steps, states, actions),
+        };
+        let shape = made(steps, states, actions)?;
         if found != self.sizes(shape) && costs.shape().ends_with(found) {
             let [states, actions] = [found[found.len() - 2], found[found.len() - 1]];
-            return Shape::new(horizon.unwrap_or(found[0]), states, actions);
+            return made(horizon.unwrap_or(found[0]), states, actions);
         }
         Ok(shape)
     }

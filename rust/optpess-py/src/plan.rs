@@ -1,19 +1,86 @@
 //! The Python functions of planning, on one kernel and over plausible kernels.
 
+use std::num::NonZero;
+use std::time::Instant;
+
 use numpy::PyArrayDyn;
 use optpess_core::confidence::KernelBox;
+use optpess_core::control::Control;
+use optpess_core::error::{Error, Result};
+use optpess_core::evaluate::MixedActions;
+use optpess_core::parallel::Workers;
 use optpess_core::plan::{self as planner, Point};
+use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
+use optpess_core::table::CompactActions;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::call;
 use crate::convert::{Input, array_out, count_in, shape_of, to_py};
+use crate::error::to_python;
 use crate::evaluate::{initial_in, signal_in};
 use crate::model::Model;
 use crate::transitions::{kernel_in, kernel_of_shape};
 
-type Greedy<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>);
+/// Problems with fewer (step, state, action) triples are solved without a thread of their own that could be stopped:
+/// they take some milliseconds.
+const INTERRUPTIBLE_FROM: usize = 1 << 14;
+
+/// Runs a planning call that Ctrl-C can end, and so can a time limit in seconds.
+fn plan<T: Send>(
+    py: Python<'_>,
+    shape: Shape,
+    threads: usize,
+    time_limit: Option<f64>,
+    work: impl Send + FnOnce(Workers<'_>) -> Result<T>,
+) -> PyResult<T> {
+    if shape.triples() < INTERRUPTIBLE_FROM {
+        let control = Control::default();
+        return call::run(py, || work(Workers::alone(&control)));
+    }
+    let start = Instant::now();
+    let look = |_: Python<'_>, _: &Control| match time_limit {
+        Some(seconds) if start.elapsed().as_secs_f64() > seconds => {
+            Err(to_python(&Error::NumericalTrouble {
+                solver: "parametric",
+                status: format!("no optimum within the time limit of {seconds} s"),
+            }))
+        }
+        _ => Ok(()),
+    };
+    match call::watched(py, look, |control| work(Workers { threads, control }))? {
+        (_, Some(interruption)) => Err(interruption),
+        (answer, None) => to_py(answer),
+    }
+}
+
+/// Actions `[H, S]`, in the smallest unsigned type that holds them.
+fn actions_out<'py>(
+    py: Python<'py>,
+    actions: CompactActions,
+    shape: Shape,
+) -> PyResult<Bound<'py, PyAny>> {
+    let sizes = [shape.horizon(), shape.num_states()];
+    Ok(match actions {
+        CompactActions::U8(actions) => array_out(py, actions, &sizes)?.into_any(),
+        CompactActions::U16(actions) => array_out(py, actions, &sizes)?.into_any(),
+        CompactActions::U32(actions) => array_out(py, actions, &sizes)?.into_any(),
+    })
+}
+
+/// Actions `[H, S]` that [`actions_out`] gave out, or others of the same type.
+fn actions_in(object: &Bound<'_, PyAny>, shape: Shape) -> PyResult<CompactActions> {
+    let sizes = [shape.horizon(), shape.num_states()];
+    let given = Input::new("actions", object)?.with_shape(&sizes, "[H, S]")?;
+    let mut actions = to_py(CompactActions::zeros(shape))?;
+    let place = actions.fill_from(&given.integers()?, shape.num_actions());
+    to_py(place)?;
+    Ok(actions)
+}
+
+type Greedy<'py> = (Bound<'py, PyAny>, Bound<'py, PyArrayDyn<f64>>);
 
 /// The best policy for one signal, without any constraint: ``(policy [H, S, A], values [H + 1, S])``.
 ///
@@ -24,6 +91,9 @@ type Greedy<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>);
 ///         ``horizon``.
 ///     transitions: as for :func:`evaluate`.
 ///     horizon: needed only if both signal and transitions are the same at every step.
+///     as_actions: True gives the numbers of the actions, ``[H, S]``, in the smallest unsigned type that holds
+///         them, in place of the policy ``[H, S, A]``.
+///     threads: how many threads; None for one per core. The numbers do not depend on it.
 ///
 /// Example:
 ///     >>> import numpy as np, optpess as op
@@ -31,13 +101,16 @@ type Greedy<'py> = (Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyArrayDyn<f64>>);
 ///     >>> policy[:, 0].tolist(), values[:, 0].tolist()
 ///     ([[0.0, 1.0], [0.0, 1.0]], [2.0, 1.0, 0.0])
 #[pyfunction]
-#[pyo3(signature = (signal, transitions, *, horizon=None))]
+#[pyo3(signature = (signal, transitions, *, horizon=None, as_actions=false, threads=None))]
 pub fn backward_induction<'py>(
     py: Python<'py>,
     signal: &Bound<'py, PyAny>,
     transitions: &Bound<'py, PyAny>,
     horizon: Option<&Bound<'py, PyAny>>,
+    as_actions: bool,
+    threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Greedy<'py>> {
+    let threads = threads_in(threads)?;
     let horizon = horizon
         .map(|given| count_in("horizon", given))
         .transpose()?;
@@ -45,7 +118,7 @@ pub fn backward_induction<'py>(
     let (shape, kernel) = match (input.shape(), horizon) {
         (&[states, actions], Some(horizon)) => {
             input.check_no_empty_axis()?;
-            let shape = to_py(Shape::new(horizon, states, actions))?;
+            let shape = to_py(Shape::stationary(horizon, states, actions))?;
             (shape, kernel_of_shape(transitions, shape)?)
         }
         (&[states, actions], None) => {
@@ -64,20 +137,35 @@ pub fn backward_induction<'py>(
         }
     };
     let signal = signal_in("signal", signal, shape)?;
-    let (policy, values) = call::run(py, || {
-        let plan = planner::backward_induction(shape, &signal, &*kernel)?;
-        Ok((plan.policy()?, plan.values().clone()))
+    let (actions, values) = plan(py, shape, threads, None, |workers| {
+        planner::best_actions(shape, &signal, &kernel, workers)
     })?;
     let values = array_out(
         py,
         values.into_data(),
         &[shape.horizon() + 1, shape.num_states()],
     )?;
-    Ok((array_out(py, policy.into_data(), &shape.sizes())?, values))
+    let policy = if as_actions {
+        actions_out(py, actions, shape)?
+    } else {
+        let policy = call::run(py, || MarkovPolicy::taking(shape, &actions))?;
+        array_out(py, policy.into_data(), &shape.sizes())?.into_any()
+    };
+    Ok((policy, values))
 }
 
-/// The optimum for one reward and one cost signal of any sign and size, by the chord method.
+/// The number of threads to use: as many as this process has cores, if none is given.
+fn threads_in(threads: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
+    match threads {
+        Some(given) => count_in("threads", given),
+        None => Ok(std::thread::available_parallelism().map_or(1, NonZero::get)),
+    }
+}
+
+/// The optimum for one reward and one cost signal of any sign and size, by the chord method, to a tolerance.
 #[pyfunction]
+#[pyo3(signature = (sizes, reward, cost, transitions, initial, limit, tolerance, threads, time_limit))]
+#[expect(clippy::too_many_arguments, reason = "a problem and how to solve it")]
 pub fn solve_parametric<'py>(
     py: Python<'py>,
     sizes: (usize, usize, usize),
@@ -86,37 +174,83 @@ pub fn solve_parametric<'py>(
     transitions: &Bound<'py, PyAny>,
     initial: &Bound<'py, PyAny>,
     limit: f64,
+    tolerance: f64,
+    threads: Option<&Bound<'py, PyAny>>,
+    time_limit: Option<f64>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let shape = to_py(Shape::stationary(sizes.0, sizes.1, sizes.2))?;
     let reward = signal_in("reward", reward, shape)?;
     let cost = signal_in("cost", cost, shape)?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    let plan = call::run(py, || {
-        let problem = planner::PlanningProblem {
+    let found = plan(py, shape, threads_in(threads)?, time_limit, |workers| {
+        let problem = planner::KnownProblem {
             shape,
             reward: &reward,
             cost: &cost,
             kernel: &*kernel,
             initial: &initial,
         };
-        planner::solve_exactly(&problem, limit)
+        planner::solve_to(&problem, limit, tolerance, workers)
     })?;
-    let shape = shape.sizes();
-    let ends: PyResult<Vec<_>> = plan
-        .ends
-        .into_iter()
-        .map(|(weight, end)| Ok((weight, array_out(py, end.into_data(), &shape)?)))
-        .collect();
     let answer = PyDict::new(py);
-    answer.set_item("policy", array_out(py, plan.policy.into_data(), &shape)?)?;
-    answer.set_item("value", plan.value)?;
-    answer.set_item("cost", plan.certificate.cost)?;
-    answer.set_item("repair", plan.certificate.repair)?;
-    answer.set_item("multiplier", plan.multiplier)?;
-    answer.set_item("bound", plan.bound)?;
-    answer.set_item("ends", ends?)?;
-    answer.set_item("inductions", plan.inductions)?;
+    answer.set_item("value", found.value)?;
+    answer.set_item("cost", found.certificate.cost)?;
+    answer.set_item("repair", found.certificate.repair)?;
+    answer.set_item("multiplier", found.multiplier)?;
+    answer.set_item("bound", found.bound)?;
+    answer.set_item("inductions", found.inductions)?;
+    let (ends, weights, shares) = found.policy.into_parts();
+    mixture_out(py, &answer, shape, ends, weights, shares)?;
+    Ok(answer)
+}
+
+/// Writes a mixture into a dictionary: weights, actions `[H, S]` of each end, and the share of each end but the first
+/// at every step and state, `[H, S, ends - 1]`.
+fn mixture_out<'py>(
+    py: Python<'py>,
+    answer: &Bound<'py, PyDict>,
+    shape: Shape,
+    ends: Vec<CompactActions>,
+    weights: Vec<f64>,
+    shares: Vec<f64>,
+) -> PyResult<()> {
+    let sizes = [shape.horizon(), shape.num_states(), ends.len() - 1];
+    let ends: PyResult<Vec<_>> = ends
+        .into_iter()
+        .map(|end| actions_out(py, end, shape))
+        .collect();
+    answer.set_item("weights", weights)?;
+    answer.set_item("actions", ends?)?;
+    answer.set_item("shares", array_out(py, shares, &sizes)?)
+}
+
+/// The mixture of deterministic policies, given by their actions ``[H, S]``, with some weights, and its reward and
+/// costs.
+#[pyfunction]
+pub fn mix_actions<'py>(
+    py: Python<'py>,
+    model: &Bound<'py, Model>,
+    actions: Vec<Bound<'py, PyAny>>,
+    weights: Vec<f64>,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let model = &model.get().model;
+    let shape = model.shape();
+    let ends: PyResult<Vec<_>> = actions.iter().map(|end| actions_in(end, shape)).collect();
+    let ends = ends?;
+    let (mixed, value, costs) = plan(py, shape, threads_in(threads)?, None, |workers| {
+        let (kernel, initial) = (model.kernel().kernel(), model.initial());
+        let mixed = MixedActions::new(shape, ends, weights, kernel, initial, workers)?;
+        let (value, costs) = planner::evaluate_all(model, &mixed, workers)?;
+        Ok((mixed, value, costs))
+    })?;
+    let answer = PyDict::new(py);
+    answer.set_item("value", value)?;
+    let count = costs.len();
+    answer.set_item("costs", array_out(py, costs, &[count])?)?;
+    let (ends, weights, shares) = mixed.into_parts();
+    mixture_out(py, &answer, shape, ends, weights, shares)?;
     Ok(answer)
 }
 
@@ -132,46 +266,74 @@ pub fn least_cost_and_rounding(
     initial: &Bound<'_, PyAny>,
     limit: f64,
 ) -> PyResult<(f64, f64)> {
-    let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
+    let shape = to_py(Shape::stationary(sizes.0, sizes.1, sizes.2))?;
     let cost = signal_in("cost", cost, shape)?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernel = kernel_of_shape(transitions, shape)?;
-    call::run(py, || {
-        let problem = planner::PlanningProblem {
+    plan(py, shape, threads_in(None)?, None, |workers| {
+        let problem = planner::KnownProblem {
             shape,
             reward: &cost,
             cost: &cost,
             kernel: &*kernel,
             initial: &initial,
         };
-        planner::least_cost_and_rounding(&mut planner::PlainOracle::new(&problem)?, limit)
+        let mut oracle = planner::KnownOracle::new(&problem, workers)?;
+        planner::least_cost_and_rounding(&mut oracle, limit)
     })
 }
 
-/// All vertices (cost, value) of the best-reward-for-a-limit curve, ``[V, 2]``, by increasing cost.
+/// Vertices (cost, value) of the best-reward-for-a-limit curve, ``[V, 2]``, by increasing cost; how far the curve may
+/// lie above them; and whether Ctrl-C ended the search.
 #[pyfunction]
+#[pyo3(signature = (model, max_vertices, tolerance, between, threads))]
 pub fn frontier_vertices<'py>(
     py: Python<'py>,
     model: &Bound<'py, Model>,
     max_vertices: usize,
-) -> PyResult<Bound<'py, PyArrayDyn<f64>>> {
+    tolerance: f64,
+    between: (f64, f64),
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<(Bound<'py, PyArrayDyn<f64>>, f64, bool)> {
     let model = &model.get().model;
-    let problem = || planner::frontier(&planner::problem_of(model, 0), max_vertices);
-    let vertices = call::run(py, problem)?;
-    let count = vertices.len();
-    let data = vertices
+    let request = planner::FrontierRequest {
+        tolerance,
+        between,
+        max_vertices,
+    };
+    let threads = threads_in(threads)?;
+    let (found, interruption) = call::watched(
+        py,
+        |_, _| Ok(()),
+        |control| {
+            let workers = Workers { threads, control };
+            planner::frontier_to(&planner::problem_of(model, 0), request, workers)
+        },
+    )?;
+    let found = match (found, interruption) {
+        // What was found so far is the answer, if Ctrl-C was what stopped the search.
+        (Ok(found), Some(cause)) if !cause.is_instance_of::<PyKeyboardInterrupt>(py) => {
+            drop(found);
+            return Err(cause);
+        }
+        (Ok(found), _) => found,
+        (Err(_), Some(cause)) => return Err(cause),
+        (Err(error), None) => return Err(to_python(&error)),
+    };
+    let count = found.vertices.len();
+    let data = found
+        .vertices
         .into_iter()
         .flat_map(|(cost, value)| [cost, value])
         .collect();
-    array_out(py, data, &[count, 2])
+    Ok((
+        array_out(py, data, &[count, 2])?,
+        found.bound,
+        found.stopped,
+    ))
 }
 
-type LagrangianPlan<'py> = (
-    f64,
-    f64,
-    Bound<'py, PyArrayDyn<f64>>,
-    Bound<'py, PyArrayDyn<u32>>,
-);
+type LagrangianPlan<'py> = (f64, f64, Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyAny>);
 
 /// The best policy for ``reward_weight r - sum_m multipliers[m] c_m``: that Lagrangian's value, the
 /// reward, the costs ``[M]`` and the actions ``[H, S]``.
@@ -181,19 +343,23 @@ pub fn lagrangian_plan<'py>(
     model: &Bound<'py, Model>,
     reward_weight: f64,
     multipliers: &Bound<'py, PyAny>,
+    threads: Option<&Bound<'py, PyAny>>,
+    time_limit: Option<f64>,
 ) -> PyResult<LagrangianPlan<'py>> {
     let model = &model.get().model;
     let count = model.costs().len();
     let input = Input::new("multipliers", multipliers)?.with_shape(&[count], "[M]")?;
     let multipliers = input.floats()?;
-    let (value, reward, costs, plan) = call::run(py, || {
-        let (plan, value) = planner::lagrangian_plan(model, reward_weight, &multipliers)?;
-        let (reward, costs) = planner::locate(model, &plan)?;
-        Ok((value, reward, costs, plan))
-    })?;
-    let [horizon, states, _] = model.shape().sizes();
-    let actions = array_out(py, plan.actions().to_vec(), &[horizon, states])?;
-    Ok((value, reward, array_out(py, costs, &[count])?, actions))
+    let found = plan(
+        py,
+        model.shape(),
+        threads_in(threads)?,
+        time_limit,
+        |workers| planner::lagrangian_plan(model, reward_weight, &multipliers, workers),
+    )?;
+    let actions = actions_out(py, found.actions, model.shape())?;
+    let costs = array_out(py, found.costs, &[count])?;
+    Ok((found.value, found.reward, costs, actions))
 }
 
 /// The actions ``[H, S]`` of the policy at one end of the trade-off between the reward and one cost.
@@ -203,16 +369,18 @@ pub fn extreme_actions<'py>(
     model: &Bound<'py, Model>,
     constraint: usize,
     least_cost: bool,
-) -> PyResult<Bound<'py, PyArrayDyn<u32>>> {
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
     let model = &model.get().model;
     let objective = if least_cost {
         planner::Objective::LeastCost
     } else {
         planner::Objective::MostReward
     };
-    let found = call::run(py, || planner::extreme(model, constraint, objective))?;
-    let [horizon, states, _] = model.shape().sizes();
-    array_out(py, found.actions().to_vec(), &[horizon, states])
+    let found = plan(py, model.shape(), threads_in(threads)?, None, |workers| {
+        planner::extreme(model, constraint, objective, workers)
+    })?;
+    actions_out(py, found.into_actions(), model.shape())
 }
 
 type ExtendedGreedy<'py> = (

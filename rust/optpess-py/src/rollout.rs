@@ -154,16 +154,14 @@ impl Rollout {
 
     /// The state, to be restored by `from_bytes`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        match postcard::to_stdvec(&self.rollout) {
-            Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
-            Err(error) => Err(PyValueError::new_err(error.to_string())),
-        }
+        let bytes = to_py(self.rollout.to_bytes())?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// A rollout from `to_bytes`.
     #[staticmethod]
     fn from_bytes(stored: &[u8]) -> PyResult<Self> {
-        match postcard::from_bytes(stored) {
+        match StagedRollout::from_bytes(stored) {
             Ok(rollout) => Ok(Self { rollout }),
             Err(error) => Err(PyValueError::new_err(format!(
                 "not a stored rollout: {error}"

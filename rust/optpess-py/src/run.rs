@@ -1,5 +1,7 @@
 //! The Python functions of simulation.
 
+use std::time::{Duration, Instant};
+
 use numpy::PyArrayDyn;
 use optpess_core::confidence::{SafetyMargin, constants};
 use optpess_core::learn::PolicySource;
@@ -7,21 +9,32 @@ use optpess_core::policy::MarkovPolicy;
 use optpess_core::record::record_points;
 use optpess_core::run;
 use optpess_core::run::{
-    Audit, Check, EngineChoice, Outcome, Sample, Simulation, episodes_left, simulate,
+    Audit, Check, Control, EngineChoice, Outcome, Sample, Simulation, Snapshots, StoredReplicate,
+    check_replicate, episodes_left, simulate_on,
 };
 use optpess_core::shape::Shape;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use strum::VariantArray;
 
 use crate::call;
 use crate::convert::{Input, array_out, count_in, count_up_to, to_py};
+use crate::error::in_use;
 use crate::learner::Learner;
 use crate::model::Model;
 
-/// Runs replicates of a learner against a model; a dictionary a replicate. `progress` is called with
-/// the number of episodes done.
+/// The state of a replicate that has played so many episodes; None for one that has no state yet.
+type State<'py> = Option<(u64, Bound<'py, PyBytes>)>;
+
+/// The outcomes, the exception that stopped the run, and the states of all replicates.
+type Stopped<'py> = (Vec<Bound<'py, PyDict>>, Option<PyErr>, Vec<State<'py>>);
+
+/// Runs replicates of a learner against a model; a dictionary a replicate. `progress` is called with the number of
+/// episodes done. Replicates go on from their `states`; `save` is called with new ones every `seconds`. If a signal or
+/// one of these calls stops the run, its exception is returned and the dictionaries tell what was recorded so far.
 #[pyfunction]
+#[pyo3(signature = (model, learner, optimal_value, replicates, seed, threads, episodes, trace, audit, learners,
+                    progress, states=None, save=None, seconds=f64::INFINITY))]
 #[expect(clippy::too_many_arguments, reason = "what is to be run, and how")]
 pub fn simulate_learner<'py>(
     py: Python<'py>,
@@ -36,11 +49,14 @@ pub fn simulate_learner<'py>(
     audit: bool,
     learners: bool,
     progress: Option<Bound<'py, PyAny>>,
-) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    states: Option<Vec<State<'py>>>,
+    save: Option<Bound<'py, PyAny>>,
+    seconds: f64,
+) -> PyResult<Stopped<'py>> {
     let model = &*model.get().model;
     let (ranges, learner) = {
-        let live = &learner.borrow().live;
-        (live.ranges().clone(), live.for_simulation())
+        let live = &learner.try_borrow().map_err(|_| in_use())?.live;
+        (live.ranges().clone(), to_py(live.for_simulation())?)
     };
     let left = episodes_left(&learner);
     let episodes = count_up_to("episodes", episodes, left as f64)? as u64;
@@ -55,14 +71,32 @@ pub fn simulate_learner<'py>(
         learners,
         engine: EngineChoice::Auto,
     };
+    let snapshots = match states {
+        Some(states) => Snapshots::new(states.into_iter().map(state_in).collect()),
+        None => Snapshots::none(),
+    };
     let progress = progress.map(Bound::unbind);
-    let outcomes = call::interruptible(py, progress.as_ref(), |control| {
-        simulate(model, &learner, optimal_value, &simulation, control)
-    })?;
+    let mut saver = Saver::new(save.map(Bound::unbind), seconds);
+    let (outcomes, interruption) = call::watched(
+        py,
+        |py, control| {
+            call::report(py, progress.as_ref(), control)?;
+            saver.look(py, control, &snapshots)
+        },
+        |control| {
+            simulate_on(
+                model,
+                &learner,
+                optimal_value,
+                &simulation,
+                &snapshots,
+                control,
+            )
+        },
+    )?;
     let sizes = (model.shape().horizon(), model.costs().len());
-    let each = outcomes.into_iter().zip(&simulation.replicates);
-    each.map(|(mut outcome, &replicate)| {
-        let learner = outcome.learner.take();
+    let outcomes = to_py(outcomes)?.into_iter().map(|mut outcome| {
+        let (learner, replicate) = (outcome.learner.take(), outcome.replicate);
         let answer = to_dict(py, outcome, sizes)?;
         if let Some(learner) = learner {
             // The same ranges, and the actions of that replicate.
@@ -71,8 +105,63 @@ pub fn simulate_learner<'py>(
             answer.set_item("learner", given_back)?;
         }
         Ok(answer)
+    });
+    let outcomes = outcomes.collect::<PyResult<_>>()?;
+    Ok((outcomes, interruption, states_out(py, &snapshots)))
+}
+
+fn state_in(state: State<'_>) -> Option<StoredReplicate> {
+    state.map(|(episodes, bytes)| StoredReplicate {
+        episodes,
+        bytes: bytes.as_bytes().into(),
     })
-    .collect()
+}
+
+fn states_out<'py>(py: Python<'py>, snapshots: &Snapshots) -> Vec<State<'py>> {
+    let stored = snapshots.stored().into_iter();
+    let states = stored.map(|state| {
+        let state = state?;
+        Some((state.episodes, PyBytes::new(py, &state.bytes)))
+    });
+    states.collect()
+}
+
+/// Asks for the states of all replicates from time to time, and passes them on when all have answered.
+struct Saver {
+    save: Option<Py<PyAny>>,
+    pause: Duration,
+    next: Option<Instant>, // None if that is further away than a clock can tell
+    request: Option<u64>,
+}
+
+impl Saver {
+    fn new(save: Option<Py<PyAny>>, seconds: f64) -> Self {
+        let pause = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        Self {
+            save,
+            pause,
+            next: Instant::now().checked_add(pause),
+            request: None,
+        }
+    }
+
+    fn look(&mut self, py: Python<'_>, control: &Control, snapshots: &Snapshots) -> PyResult<()> {
+        let Some(save) = &self.save else {
+            return Ok(());
+        };
+        match self.request {
+            Some(request) if snapshots.have_answered(request) => {
+                self.request = None;
+                save.call1(py, (states_out(py, snapshots),))?;
+                self.next = Instant::now().checked_add(self.pause);
+            }
+            None if self.next.is_some_and(|next| next <= Instant::now()) => {
+                self.request = Some(control.ask_for_states());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
 }
 
 fn to_dict<'py>(
@@ -82,6 +171,8 @@ fn to_dict<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let record = outcome.record;
     let answer = PyDict::new(py);
+    answer.set_item("replicate", outcome.replicate)?;
+    answer.set_item("episodes", outcome.episodes)?;
     let curves = [
         ("reward_regret", record.reward_regret),
         ("signed_violation", record.signed_violation),
@@ -193,7 +284,8 @@ pub fn baseline_values(
     model: &Bound<'_, Model>,
     learner: &Bound<'_, Learner>,
 ) -> PyResult<Option<(f64, Vec<f64>)>> {
-    let (model, learner) = (&*model.get().model, &learner.borrow().live);
+    let learner = learner.try_borrow().map_err(|_| in_use())?;
+    let (model, learner) = (&*model.get().model, &learner.live);
     call::run(py, || run::baseline_values(model, learner.learner()))
 }
 
@@ -255,6 +347,7 @@ pub fn sample<'py>(
         .with_shape(&shape.sizes(), "[H, S, A]")?;
     let policy = to_py(MarkovPolicy::new("policy", shape, input.floats()?))?;
     let num_episodes = count_in("num_episodes", num_episodes)?;
+    to_py(check_replicate(replicate))?;
     let horizon = shape.horizon();
     // The product of sizes is checked like a shape, before anything is allocated.
     to_py(Shape::new(num_episodes, constraints, horizon))?;

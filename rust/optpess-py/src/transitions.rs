@@ -158,7 +158,7 @@ impl Transitions {
     /// Any argument called ``transitions`` of a problem with these sizes, checked and stored.
     #[staticmethod]
     fn _of(transitions: &Bound<'_, PyAny>, sizes: (usize, usize, usize)) -> PyResult<Self> {
-        let shape = to_py(Shape::new(sizes.0, sizes.1, sizes.2))?;
+        let shape = to_py(Shape::stationary(sizes.0, sizes.1, sizes.2))?;
         let kernel = kernel_of_shape(transitions, shape)?;
         Ok(Self { kernel })
     }

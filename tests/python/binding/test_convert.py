@@ -196,3 +196,23 @@ def test_a_view_that_repeats_one_step_is_read_as_the_array_it_stands_for():
     assert np.array_equal(op.state_values(policy, repeated, model.transitions), expected)
     with pytest.raises(op.InvalidInputError, match=r"signal has shape \[10, 10, 2\]"):
         op.state_values(policy[:5], repeated, model.transitions)
+
+
+# An interrupt within an argument's own conversion became "policy holds elements of type K".
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError])
+def test_errors_that_say_nothing_about_an_argument_come_through(error):
+    class Argument:
+        def __array__(self, dtype=None, copy=None):
+            raise error("from within")
+
+    with pytest.raises(error, match="from within"):
+        op.occupancy(Argument(), TRANSITIONS, INITIAL)
+
+
+def test_an_argument_that_cannot_be_converted_is_refused_by_name():
+    class Argument:
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("from within")
+
+    with healthy.refused("UnsupportedType", "policy"):
+        op.occupancy(Argument(), TRANSITIONS, INITIAL)

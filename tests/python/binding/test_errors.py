@@ -149,7 +149,14 @@ TABLE = {
 
 # Kinds that no input can provoke: only a fault of the library or of a solver does, or Ctrl-C, which is a
 # KeyboardInterrupt as everywhere in Python.
-UNPROVOKED = {"NumericalTrouble", "CertificateFailed", "Interrupted", "NoSuchEngine", "RuleWithoutProof"}
+UNPROVOKED = {
+    "NumericalTrouble",
+    "CertificateFailed",
+    "Interrupted",
+    "NoSuchEngine",
+    "RuleWithoutProof",
+    "StoredState",
+}
 
 NOT_DERIVED = ("OptPessError", "GuaranteeWarning")
 CLASSES = {name: getattr(exceptions, name) for name in exceptions.__all__ if name not in NOT_DERIVED}

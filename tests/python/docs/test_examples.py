@@ -7,16 +7,17 @@ import re
 import subprocess
 import sys
 import types
-from pathlib import Path
 
 import optpess
 import pytest
+from support.pages import ROOT, SITE
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
+PAGES = [ROOT / "README.md", *SITE]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 ARGUMENTS = {"demo.py": ["--short"]}
+NEEDS = {"gymnasium_grid.py": "gymnasium", "staged_rollout.py": "gymnasium"}
 LONGEST = 60  # seconds a script may take
+STORIES = {"metered_video.py", "inventory.py", "gymnasium_grid.py"}  # shown by docs/stories.md
 # Plain fields are described by the docstring of their class.
 MEMBERS = (
     property,
@@ -28,7 +29,8 @@ MEMBERS = (
     types.ClassMethodDescriptorType,
     types.GetSetDescriptorType,
 )
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+# A Python block and, if it follows at once, the output that the page shows.
+BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
 
 def documented():
@@ -81,16 +83,23 @@ def test_every_public_function_and_class_has_an_example():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+def test_the_python_blocks_of_a_page_run_in_order_and_print_what_it_shows(
+    page, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     text, names = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
     for block in BLOCK.finditer(text):
         before = text.count("\n", 0, block.start(1))  # so that a traceback names the page's line
         exec(compile("\n" * before + block.group(1), str(page), "exec"), names)
+        printed = capsys.readouterr().out
+        if block.group(2) is not None:
+            assert printed == block.group(2), f"line {before}"
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.name)
 def test_a_script_runs_to_its_end(script, tmp_path):
+    if script.name in NEEDS:
+        pytest.importorskip(NEEDS[script.name], reason="an extra that this environment does not have")
     command = [sys.executable, str(script), *ARGUMENTS.get(script.name, [])]
     done = subprocess.run(
         command,
@@ -102,7 +111,10 @@ def test_a_script_runs_to_its_end(script, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
+    if script.name in STORIES:
+        shown = (ROOT / "docs" / "stories.md").read_text(encoding="utf-8")
+        assert f"```text\n{done.stdout}```" in shown
 
 
 def test_the_scripts_are_found():
-    assert {"by_hand.py", "demo.py"} <= {script.name for script in SCRIPTS}
+    assert {"by_hand.py", "demo.py"} | STORIES <= {script.name for script in SCRIPTS}

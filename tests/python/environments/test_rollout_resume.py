@@ -308,14 +308,14 @@ def _saved(learner, folder):
 
 def test_a_process_that_was_killed_goes_on_from_its_last_checkpoint(monkeypatch, tmp_path, whole):
     monkeypatch.setattr("optpess.run.rollout._SECONDS_BETWEEN_REPORTS", 0.0)
-    monkeypatch.setattr("optpess.run.rollout._SECONDS_BETWEEN_CHECKPOINTS", 0.0)
     path, log, copies = tmp_path / "rollout.npz", tmp_path / "log.csv", {}
 
     def callback(episode):  # what would be left on the disk
         if episode.number in (1, 40, 150):
             copies[episode.number] = path.read_bytes(), log.read_bytes()
 
-    played(made("OptPessMix"), None, checkpoint=path, log=log, callback=callback)
+    given = {"checkpoint": path, "checkpoint_every": 1e-9, "log": log, "callback": callback}
+    played(made("OptPessMix"), None, **given)
     final = log.read_bytes()
     for checkpoint, _ in copies.values():
         for lines in (

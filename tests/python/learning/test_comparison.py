@@ -1,8 +1,14 @@
 """Several learners in one table: every cell is recomputed from the runs."""
 
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
 import numpy as np
 import optpess as op
 import pytest
+from optpess.run.arguments import Request
 
 from learning import cases
 
@@ -77,11 +83,6 @@ def test_the_table_can_be_read(found):
     assert repr(found) == "Comparison(ours, bonus, free, safe)"
 
 
-def test_the_comparison_can_be_drawn(found):
-    pytest.importorskip("matplotlib", reason="plots are an optional extra")
-    assert len(found.plot().axes) == 4
-
-
 def test_exponents_are_slopes_of_logarithms_and_only_of_positive_curves(found):
     run = found.runs["free"]
     last = run.episodes >= run.episodes[-1] / 10
@@ -110,3 +111,67 @@ def test_nothing_cannot_be_compared():
 def test_fewer_episodes_than_are_left_can_be_compared():
     found = op.compare(PAIR, learners(), episodes=7, progress=False)
     assert {int(run.episodes[-1]) for run in found.runs.values()} == {7}
+
+
+def test_threads_change_no_bit(found):
+    again = op.compare(PAIR, learners(), replicates=REPLICATES, seed=4, threads=1, progress=False)
+    assert all(again.runs[name].same_as(run) for name, run in found.runs.items())
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_an_executor_changes_no_bit(found, kind):
+    spawn = multiprocessing.get_context("spawn")
+    pools = {
+        "threads": lambda: ThreadPoolExecutor(2),
+        "processes": lambda: ProcessPoolExecutor(1, mp_context=spawn),
+    }
+    with pools[kind]() as pool:
+        given = {"replicates": REPLICATES, "seed": 4, "executor": pool, "progress": False}
+        again = op.compare(PAIR, learners(), **given)
+        assert pool.submit(int).result() == 0  # it is left open
+    assert list(again.runs) == list(found.runs)
+    assert all(again.runs[name].same_as(run) for name, run in found.runs.items())
+    assert all(again.seconds[name] > 0 for name in found.runs)
+    kept, expected = again.runs["bonus"].learners[2], found.runs["bonus"].learners[2]
+    assert kept.episodes_observed == expected.episodes_observed == EPISODES
+
+
+def test_what_a_task_raises_comes_out_and_the_others_are_cancelled():
+    class Pool(ThreadPoolExecutor):
+        def __init__(self):
+            super().__init__(1)
+            self.tasks = []
+
+        def submit(self, *given):
+            self.tasks.append(super().submit(self.fail))
+            return self.tasks[-1]
+
+        @staticmethod
+        def fail():
+            time.sleep(0.05)
+            raise OSError("the disk is full")
+
+    with Pool() as pool, pytest.raises(OSError, match="the disk is full"):
+        op.compare(PAIR, learners(), replicates=REPLICATES, executor=pool, progress=False)
+    assert sum(task.cancelled() for task in pool.tasks) > 3
+
+
+def test_what_is_no_executor_is_refused():
+    with pytest.raises(op.InvalidInputError, match="executor is 4, of type int; it must be"):
+        op.compare(PAIR, learners(), executor=4)
+
+
+@pytest.mark.parametrize(("threads", "refusal"), [(0, r"\[1, 1024\]"), (2**31, r"\[1, 1024\]")])
+def test_a_senseless_number_of_threads_is_refused(threads, refusal):
+    # Without a bound, 2^31 threads were asked for, one after the other.
+    with pytest.raises(op.InvalidInputError, match=f"threads is {threads}; it must lie in {refusal}"):
+        op.compare(PAIR, learners(), threads=threads)
+
+
+def test_the_threads_are_the_cores_that_the_process_may_use(monkeypatch):
+    # The number of the machine's cores was taken, whatever the affinity.
+    if not hasattr(os, "sched_getaffinity"):
+        pytest.skip("the system has no affinities")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 5, 7})
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    assert Request.of(1, 0, None).threads == 3

@@ -119,9 +119,9 @@ def a_second_a_burst(monkeypatch):
 @pytest.mark.usefixtures("a_second_a_burst")
 def test_the_time_is_that_of_a_burst_times_the_episodes_that_are_left():
     learner = cases.primal_dual(PAIR, 10_000)
-    assert op.forecast(PAIR, learner).seconds == 10_000 / 256  # a second for the first 256
-    trace = cases.run_of(PAIR, learner, trace=True, episodes=9900).traces[0]
-    assert op.forecast(PAIR, cases.fed(learner, trace, 9900)).seconds == 1.0
+    assert op.forecast(PAIR, learner).seconds == 10_000  # a second for the first one
+    trace = cases.run_of(PAIR, learner, trace=True, episodes=9999).traces[0]
+    assert op.forecast(PAIR, cases.fed(learner, trace, 9999)).seconds == 1.0
 
 
 @pytest.mark.usefixtures("a_second_a_burst")
@@ -133,7 +133,7 @@ def test_a_learner_past_its_gate_is_timed_while_it_plans():
     deployment = later.next_policy()
     assert deployment.source == "PessimisticSet"
     later.observe(*cases.played(deployment, PAIR, 0))
-    assert op.forecast(PAIR, later).seconds == (2000 - later.episodes_observed) / 256
+    assert op.forecast(PAIR, later).seconds == 2000 - later.episodes_observed
 
 
 def test_nothing_is_left_to_time_at_the_end():

@@ -80,6 +80,15 @@ def test_records_keep_the_promise_and_say_which_bonus_was_used(make, confidence,
     assert op.load_run(tmp_path / "run.npz").guarantee == learner.guarantee
 
 
+def test_what_a_promise_assumes_of_observations_is_read_back_as_it_was(tmp_path):
+    # It was read as the number 1, so that a record saved twice was another file.
+    run = cases.run_of(PAIR, cases.optpess_lp(PAIR, 20, confidence=op.Sharp()))
+    run.save(tmp_path / "run.npz")
+    op.load_run(tmp_path / "run.npz").save(tmp_path / "again.npz")
+    assert op.load_run(tmp_path / "run.npz").guarantee.bounded_observations is True
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "run.npz").read_bytes()
+
+
 # What the promise of OptPess-PrimalDual says, and does not say, of a run of K episodes
 
 

@@ -329,16 +329,16 @@ def test_a_file_cut_short_anywhere_is_refused(small_file):
 def test_files_of_other_things_are_refused_by_name(tmp_path):
     path = tmp_path / "thing.npz"
     MARKET.save(path)
-    with refused(None, str(path), "optpess.Learner/1", "optpess.CMDP"):
+    with refused(None, str(path), "optpess.Learner/2", "optpess.CMDP"):
         op.load_learner(path)
     cases.run_of(MARKET, cases.primal_dual(MARKET, 5)).save(path)
-    with refused(None, str(path), "optpess.Learner/1", "optpess.Run"):
+    with refused(None, str(path), "optpess.Learner/2", "optpess.Run"):
         op.load_learner(path)
     path.write_text("a learner")
     with refused(None, str(path), "not a readable .npz file"):
         op.load_learner(path)
     small().save(path)
-    with refused(None, str(path), "optpess.Learner/1"):
+    with refused(None, str(path), "optpess.Learner/2"):
         op.CMDP.load(path)
 
 

@@ -207,6 +207,10 @@ def test_unbounded_noise_needs_a_variance_proxy():
     [
         ({"replan_growth": -1}, "replan_growth is -1"),
         ({"failure_probability": 1.0}, "failure_probability is 1"),
+        (
+            {"failure_probability": 1e-308},
+            r"failure_probability is 1e-308; it must lie in \[1e-200, 1\)",
+        ),
         ({"exploration": op.Exploration(share=2)}, "exploration share is 2"),
         ({"seed": -1}, "seed is -1"),
         ({"variance_proxy": 0.0}, "variance_proxy is 0"),

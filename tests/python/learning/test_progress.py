@@ -157,3 +157,13 @@ def test_a_line_has_a_place_for_a_learner_without_a_last_episode_and_with_a_coin
     assert "\n" not in str(progress)
     with pytest.raises(AttributeError):
         progress.weight = 1.0
+
+
+def test_the_weight_of_no_policy_is_zero_without_a_sign():
+    # A new learner whose mixture is its baseline alone said "weight -0".
+    safe = op.policy_from_actions(np.zeros((12, 8), int), num_actions=3)
+    learner = op.OptPessMix(
+        shape=(12, 8, 3), initial=1, baseline=op.SafeBaseline(safe, op.SafetyMargin(6.0, 1.0))
+    )
+    assert learner.progress.weight == 0.0
+    assert str(learner.progress).endswith("; weight 0")

@@ -45,8 +45,16 @@ def test_a_number_of_episodes_outside_one_to_the_largest_count_is_refused(make, 
 
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 1.5, np.nan, np.inf])
 def test_a_failure_probability_outside_zero_to_one_is_refused(make, delta):
-    with refused("OutOfRange", "failure_probability is", "it must lie in (0, 1)"):
+    with refused("OutOfRange", "failure_probability is", "it must lie in [1e-200, 1)"):
         make(cases.market(), 10, failure_probability=delta)
+
+
+# A failure probability of 1e-308 was told that "signal[0, 0, 0] is inf".
+@pytest.mark.parametrize("delta", [1e-310, 1e-308, 9e-201])
+def test_a_failure_probability_that_logarithms_cannot_take_is_refused(make, delta):
+    with refused("OutOfRange", f"failure_probability is {delta:g}; it must lie in [1e-200, 1)"):
+        make(cases.market(), 10, failure_probability=delta)
+    assert make(cases.market(), 10, failure_probability=1e-200).next_policy() is not None
 
 
 @pytest.mark.parametrize("factor", [0.0, -1.0, np.nan, np.inf])

@@ -1,14 +1,12 @@
 """Records: exact totals, saving and loading, frames, pictures."""
 
 import dataclasses
-import io
 import json
 import math
 
 import numpy as np
 import optpess as op
 import pytest
-from optpess.plot import plot_runs
 
 from learning import cases
 
@@ -241,25 +239,6 @@ def test_a_frame_has_a_row_for_every_replicate_and_record_point(run):
     last = frame[frame.episodes == EPISODES].set_index("replicate")
     for name in cases.CURVES:
         np.testing.assert_array_equal(last[name], getattr(run, name)[:, -1])
-
-
-def test_a_plot_is_a_figure_that_can_be_drawn(run):
-    image = io.BytesIO()
-    figure = run.plot()
-    figure.savefig(image, format="png", dpi=40)
-    assert image.getvalue().startswith(b"\x89PNG")
-    assert len(figure.axes) == (4 if run.multiplier.any() else 3)
-
-
-def test_every_run_of_a_plot_is_drawn_however_many_there_are(model):
-    # The ninth run was once left out, for lack of a ninth colour.
-    runs = {f"run {n}": cases.run_of(model, cases.primal_dual(model, 5), seed=n) for n in range(10)}
-    figure = plot_runs(runs)
-    assert len(figure.legends[0].get_texts()) == 10
-    drawn = figure.axes[0].get_lines()[1::2]  # the medians
-    assert len({(line.get_color(), line.get_linestyle()) for line in drawn}) == 10
-    few = plot_runs({name: runs[name] for name in ("run 0", "run 1")})
-    assert len(few.axes[0].get_legend().get_texts()) == 2
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])

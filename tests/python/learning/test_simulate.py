@@ -187,7 +187,7 @@ NUMBERS = {
     "a negative number": ({"replicates": [0, -1]}, "replicates[1] is -1; it must be at least 0"),
     "a float number": ({"replicates": [0.5]}, "replicates[0] is 0.5, of type float; it must be a who"),
     "a number that others share": ({"replicates": [2**62]}, "replicates[0] is 4611686018427387904"),
-    "no threads": ({"threads": 0}, "threads is 0; it must be at least 1"),
+    "no threads": ({"threads": 0}, "threads is 0; it must lie in [1, 1024]"),
     "a float of threads": ({"threads": 1.5}, "threads is 1.5, of type float; it must be a whole"),
     "a text as a seed": ({"seed": "now"}, "seed is 'now', of type str; it must be a whole number"),
     "a negative seed": ({"seed": -1}, "seed is -1; it must lie in [0, 2^64)"),
@@ -263,7 +263,7 @@ def test_a_learner_with_an_outside_engine_is_refused():
 
 
 def test_a_trace_too_long_to_keep_is_refused():
-    learner = cases.primal_dual(cases.market(), 20_000_000)
+    learner = cases.primal_dual(cases.market(), 100_000_000)
     with pytest.raises(op.InvalidInputError, match="too long"):
         cases.run_of(cases.market(), learner, trace=True)
 

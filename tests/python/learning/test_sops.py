@@ -249,7 +249,8 @@ def test_on_the_ring_no_episode_violates_and_the_regret_is_far_below_the_baselin
 def test_simulated_runs_violate_nothing_and_every_certificate_holds():
     learner = sops_on_ring(20_000, replan_growth=0.25)
     run = cases.run_of(RING.model, learner, replicates=6, seed=1, audit=True)
-    assert run.violating_episodes.tolist() == [0] * 6
+    # A bound of H is attained here: the mixture then costs the limit, to a rounding error of its sum.
+    assert (run.worst_violation <= 4 * np.spacing(RING.model.cost_limits[0])).all()
     assert run.guarantee == op.SafeMixture(0.99)
     baseline = 20_000 * (op.solve(RING.model).value - true_values(RING.model, RING.safe_policy)[0])
     assert (run.reward_regret[:, -1] < baseline / 4).all()

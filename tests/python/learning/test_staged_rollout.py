@@ -229,6 +229,7 @@ def test_a_refused_cost_changes_nothing(cost, found, by):
         ({"baseline_cost": [0.1, 0.1]}, "baseline_cost has shape [2]"),
         ({"max_episode_cost": np.inf}, "max_episode_cost[0] is inf"),
         ({"failure_probability": 0.0}, "failure_probability is 0"),
+        ({"failure_probability": 1e-308}, "failure_probability is 1e-308; it must lie in [1e-200, 1)"),
         ({"seed": -1}, "seed is -1"),
     ],
 )

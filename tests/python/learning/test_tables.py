@@ -151,6 +151,22 @@ def table_of(text):
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (5160.2, 187.3, "5,160 ± 187"),
+        (39575.0, 1873.4, "39,575 ± 1,873"),
+        (12.34, 0.456, "12.34 ± 0.46"),
+        (12.34, 9.96, "12.34 ± 10"),
+        (1e-7, 1e-9, "1e-07 ± 1e-09"),
+        (3.0, float("nan"), "3"),
+    ],
+)
+def test_large_numbers_and_their_errors_are_written_out(value, error, text):
+    # An error of 187 was shown as 1.9e+02.
+    assert tables.cell(value, error) == text
+
+
 def test_a_run_in_markdown_has_totals_with_standard_errors_and_all_parameters(run):
     totals, parameters = (table_of(part) for part in run.to_markdown().split("\n\n"))
     assert totals[0] == ["total", "mean", "standard error", "least", "greatest"]

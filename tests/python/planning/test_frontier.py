@@ -106,9 +106,45 @@ def test_a_limit_below_the_curve_is_refused_with_its_least_cost():
         curve.value_at(np.nan)
 
 
-def test_a_curve_with_too_many_vertices_is_refused():
-    with pytest.raises(op.SolverError, match="more than 2 vertices"):
-        op.frontier(zoo.pair(), max_vertices=2)
+def test_a_curve_with_too_many_vertices_is_cut_short_with_a_bound_that_holds():
+    exact = op.frontier(zoo.pair())
+    assert exact.bound == 0.0
+    with pytest.warns(UserWarning, match="max_vertices is 3: the curve may lie up to"):
+        cut = op.frontier(zoo.pair(), max_vertices=3)
+    assert len(cut) == 3
+    limits = np.linspace(exact.costs[0], exact.costs[-1], 500)
+    distances = [exact.value_at(limit) - cut.value_at(limit) for limit in limits]
+    assert 0.01 < max(distances) <= cut.bound + 1e-12
+    assert min(distances) >= -1e-12
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-2, 0.3])
+def test_a_tolerance_is_kept_with_few_vertices(tolerance):
+    for seed in range(5):
+        model = zoo.garnet(12, 3, 8, successors=4, seed=seed)
+        exact = op.frontier(model)
+        near = op.frontier(model, tolerance=tolerance)
+        assert near.bound <= tolerance
+        assert len(near) < len(exact) or tolerance < 1e-3
+        assert {tuple(vertex) for vertex in near} <= {tuple(vertex) for vertex in exact}
+        for limit in np.linspace(exact.costs[0], exact.costs[-1], 400):
+            distance = exact.value_at(limit) - near.value_at(limit)
+            assert -1e-12 <= distance <= near.bound + 1e-12
+
+
+def test_between_leaves_out_what_lies_beyond():
+    model = zoo.garnet(12, 3, 8, successors=4, seed=3)
+    exact = op.frontier(model)
+    low, high = exact.costs[0] + 0.3 * np.ptp(exact.costs), exact.costs[0] + 0.5 * np.ptp(exact.costs)
+    part = op.frontier(model, between=(low, high))
+    assert part.costs[0] <= low
+    assert part.costs[-1] >= high
+    assert len(part) < len(exact)
+    for limit in np.linspace(low, high, 50):
+        assert part.value_at(limit) == pytest.approx(exact.value_at(limit), abs=1e-12)
+    for wrong in [(1.0,), (2.0, 1.0), 3.0, ("a", "b")]:
+        with pytest.raises(op.InvalidInputError, match="between"):
+            op.frontier(model, between=wrong)
 
 
 def test_ends_are_deterministic_policies_that_attain_what_they_claim():

@@ -60,7 +60,7 @@ MARGINS = {
         ["cost_limit[1] is '2'", NUMBER],
     ),
     "no limits": (lambda: op.SafetyMargin([], []), ["cost_limit is empty", "one a constraint"]),
-    "a table of limits": (lambda: op.SafetyMargin([[1.0]], [[0.5]]), ["cost_limit is [[1.0]]", NUMBER]),
+    "a table of limits": (lambda: op.SafetyMargin([[1.0]], [[0.5]]), ["cost_limit[0] is [1.0]", NUMBER]),
 }
 BASELINES = {
     "margin and policy swapped": (
@@ -202,7 +202,10 @@ ARGUMENTS = {
         ["failure_probability is '0.1', of type str", NUMBER],
     ),
     "no probability": (lambda: mix(failure_probability=None), ["failure_probability is None", NUMBER]),
-    "a percentage": (lambda: primal_dual(failure_probability=5), ["failure_probability is 5", "(0, 1)"]),
+    "a percentage": (
+        lambda: primal_dual(failure_probability=5),
+        ["failure_probability is 5", "[1e-200, 1)"],
+    ),
     "a letter as the seed": (lambda: lp(seed="a"), ["seed is 'a', of type str", WHOLE]),
     "a fraction as the seed": (lambda: mix(seed=1.5), ["seed is 1.5, of type float", WHOLE]),
     "no seed": (lambda: primal_dual(seed=None), ["seed is None", WHOLE]),

@@ -219,8 +219,11 @@ MISTAKES = {
         lambda: op.frontier(MODEL).value_at("2"),
         ["limit is '2'", "it must be a number"],
     ),
-    "a model for a path": (lambda: op.CMDP.load(MODEL), ["path is of type CMDP", "name of a file"]),
-    "a number for a path": (lambda: MODEL.save(3), ["path is of type int", "name of a file"]),
+    "a model for a path": (lambda: op.CMDP.load(MODEL), ["path is a CMDP", "a text or a pathlib.Path"]),
+    "a number for a path": (
+        lambda: MODEL.save(3),
+        ["path is 3, of type int", "a text or a pathlib.Path"],
+    ),
     "a negative seed": (
         lambda: op.sample(MODEL, UNIFORM, 3, seed=-1),
         ["seed is -1; it must lie in [0, "],

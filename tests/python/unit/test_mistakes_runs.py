@@ -179,7 +179,7 @@ NUMBERS = {
         lambda: op.compare(MODEL, {"one": lp()}, seed="1"),
         ["seed is '1', of type str", WHOLE],
     ),
-    "no threads": (lambda: run_of(threads=0), ["threads is 0", "at least 1"]),
+    "no threads": (lambda: run_of(threads=0), ["threads is 0", "must lie in [1, 1024]"]),
     "threads as a word": (lambda: run_of(threads="all"), ["threads is 'all', of type str", WHOLE]),
     "progress as a word": (lambda: run_of(progress="no"), ["progress is 'no', of type str", TRUTH]),
     "progress of a comparison": (
@@ -191,7 +191,7 @@ NUMBERS = {
     "learners to keep as a word": (lambda: run_of(learners="all"), ["learners is 'all'", TRUTH]),
     "a trace that would fill the memory": (
         lambda: run_of(mix(), episodes=10**8, trace=True),
-        ["a trace of 100000000 episodes x 1 replicates is too long", "10000000"],
+        ["a trace of 100000000 episodes x 1 replicates is too long", "an episode of 2 steps takes"],
     ),
 }
 # A learner for another problem: the model, the learner, pieces of the message.

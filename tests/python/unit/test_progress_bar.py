@@ -205,6 +205,49 @@ def test_ipython_that_is_loaded_but_does_not_run_is_no_notebook(no_terminal, mon
     assert progress._display() is None
 
 
+class Kept:
+    """A display of a program of its own, which keeps the states."""
+
+    silent_seconds, seconds_between = 60.0, 60.0
+
+    def __init__(self):
+        self.states, self.cleared = [], 0
+
+    def show(self, state):
+        self.states.append(state)
+
+    def clear(self):
+        self.cleared += 1
+
+
+def test_a_program_chooses_its_display_and_how_often_it_is_shown(terminal, clock):
+    kept = Kept()
+    with progress.shown_by(lambda: kept):
+        bar = ProgressBar(1000, label="ours", clock=clock)
+        for done in range(0, 1000, 2):  # 250 seconds
+            clock.now += 0.5
+            bar(done)
+        bar.close()
+    assert [(state.done, state.label) for state in kept.states] == [
+        (238, "ours"),
+        (478, "ours"),
+        (718, "ours"),
+        (958, "ours"),
+    ]
+    assert kept.states[0].rate == pytest.approx(238 / 60)
+    assert kept.states[0].seconds_left == pytest.approx(60 * 762 / 238)
+    assert kept.cleared == 1
+    assert terminal.getvalue() == ""
+
+
+def test_the_display_of_a_program_holds_only_within_its_block(terminal, clock):
+    with progress.shown_by(Kept):
+        with progress.shown_by(lambda: None):
+            assert progress._display() is None
+        assert isinstance(progress._display(), Kept)
+    assert isinstance(progress._display(), progress._TerminalDisplay)
+
+
 # A display that fails
 
 

@@ -2,6 +2,8 @@
 
 import inspect
 import re
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from html.parser import HTMLParser
 
@@ -136,6 +138,28 @@ def report():
 
 
 # What is shown: how to make it. Every public class with instances has a row.
+@cache
+def study():
+    problem = op.zoo.problem("pair")
+    names = {f"problem {number} with a long name": problem for number in range(12)}
+    return op.Study(names, {"safe": study_learner}, replicates=2)
+
+
+def study_learner(problem):
+    return op.AlwaysBaseline(
+        shape=problem.model.shape,
+        initial=problem.model.initial,
+        baseline=problem.baseline,
+        num_episodes=10,
+    )
+
+
+@cache
+def study_result():
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        return op.sweep(study(), folder, executor=pool, progress=False)
+
+
 OBJECTS = {
     "AlwaysBaseline": lambda: op.AlwaysBaseline(baseline=garnet().baseline, num_episodes=100, **told()),
     "Bernoulli": op.Bernoulli,
@@ -196,6 +220,8 @@ OBJECTS = {
     "Sharp": op.Sharp,
     "Signals": lambda: lp().signals,
     "StagedRollout": staged,
+    "Study": study,
+    "StudyResult": study_result,
     "SubGaussianRadius": op.SubGaussianRadius,
     "Theorem": op.Theorem,
     "Trace": lambda: run().traces[0],

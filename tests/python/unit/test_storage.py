@@ -2,7 +2,9 @@
 
 import errno
 import io
+import os
 import random
+import stat
 import warnings
 import zipfile
 from pathlib import Path
@@ -142,6 +144,55 @@ def test_a_header_that_claims_a_giant_is_refused(path, shape):
         op.CMDP.load(with_member(path, "rewards.npy", header(shape)))
 
 
+@pytest.mark.parametrize(
+    ("shape", "descr"), [((3, 2, 2), "<f4"), ((3, 2, 1), "<f8"), ((0,), "<f8"), ((3, 2), "<i8")]
+)
+def test_a_header_that_claims_less_than_the_member_holds_is_refused(path, shape, descr):
+    # The rest was left unread, and with it the checksum: costs of 2^-8 became 0.9375.
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read("rewards.npy")
+    changed = header(shape, descr)[:-8] + content[-REWARDS.nbytes :]
+    with refused(None, "rewards", str(shape), f"{REWARDS.nbytes} bytes"):
+        op.CMDP.load(with_member(path, "rewards.npy", changed))
+
+
+def test_an_array_that_stands_there_twice_is_refused_before_it_is_read(path):
+    # One member named 2,000 times was read 2,000 times.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zipfile warns of the second name
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("rewards.npy", b"never read")
+    with refused(None, "'rewards' stands there twice"):
+        op.CMDP.load(path)
+
+
+def test_members_that_share_their_bytes_are_refused(path):
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.filelist += [copied(archive.getinfo("rewards.npy"), f"{i}/x.npy") for i in range(50)]
+        archive._didModify = True
+    with refused(None, "does not list all of its bytes once"):
+        op.CMDP.load(path)
+
+
+def copied(member, name):
+    """The directory's entry of a member under another name."""
+    made = zipfile.ZipInfo(name)
+    for part in ("compress_type", "CRC", "compress_size", "file_size", "header_offset"):
+        setattr(made, part, getattr(member, part))
+    return made
+
+
+def test_a_device_is_refused_and_a_pipe_is_not_waited_for(tmp_path):
+    # A link to an endless device filled the memory; a named pipe was waited for without end.
+    link, pipe = tmp_path / "link.npz", tmp_path / "pipe.npz"
+    link.symlink_to("/dev/zero")
+    os.mkfifo(pipe)
+    for found, what in ((link, "a device"), (pipe, "a named pipe")):
+        for read in (op.CMDP.load, op.load_run, op.load_learner, op.Comparison.load):
+            with refused(None, str(found), what, "must be a regular file"):
+                read(found)
+
+
 @pytest.mark.parametrize("shape", [(-1,), (-2, -3), ("x",)])
 def test_a_header_with_a_senseless_shape_is_refused(path, shape):
     with refused(None, "rewards"):
@@ -157,6 +208,14 @@ def test_a_member_that_is_no_array_is_refused(path, content):
 def test_another_format_is_refused(path):
     with refused(None, "'optpess.CMDP/3'", "'optpess.CMDP/2'"):
         op.CMDP.load(rewritten(path, format=np.array("optpess.CMDP/3")))
+
+
+def test_the_format_of_a_file_is_what_it_names(path, tmp_path):
+    assert storage.format_of(path) == "optpess.CMDP/2"
+    assert storage.format_of(rewritten(path, format=None)) == "missing"
+    path.write_text("states, actions")
+    with refused(None, "is not a readable .npz file"):
+        storage.format_of(path)
 
 
 def test_a_file_without_a_format_is_refused(path):
@@ -238,6 +297,60 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(path, monkeypatch):
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
+def test_a_device_is_written_and_not_replaced(tmp_path):
+    # A rename onto a device put a plain file in its place, if the user was allowed to.
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        op.zoo.ring().save(full)
+    assert Path("/dev/full").is_char_device()
+    assert list(tmp_path.iterdir()) == [full]
+
+
+def test_a_link_stays_a_link_and_its_target_is_replaced(path, tmp_path):
+    # The link was replaced by a file, and what it pointed to stayed as it was.
+    link = tmp_path / "link.npz"
+    link.symlink_to(path)
+    healthy.stationary(horizon=9).save(link)
+    assert link.is_symlink()
+    assert op.CMDP.load(path).shape.horizon == 9
+
+
+def test_the_permissions_of_a_file_are_kept(path):
+    # They were reset to those of a new file.
+    path.chmod(0o640)
+    healthy.stationary().save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_the_longest_name_that_the_system_allows_can_be_saved(tmp_path):
+    # The name of the temporary file was longer than that of the target.
+    longest = os.pathconf(tmp_path, "PC_NAME_MAX")
+    target = tmp_path / ("m" * (longest - 4) + ".npz")
+    healthy.model().save(target)
+    assert op.CMDP.load(target).shape == (3, 2, 2)
+
+
+def test_a_file_is_on_the_disk_before_its_name_and_the_name_before_save_returns(path, monkeypatch):
+    # Nothing was written through; after a loss of power the file could be empty.
+    happened = []
+    fsync, replace = os.fsync, Path.replace
+
+    def note_sync(descriptor):
+        happened.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    def note_replace(part, target):
+        happened.append("rename")
+        return replace(part, target)
+
+    monkeypatch.setattr(storage.os, "fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_replace)
+    healthy.model().save(path)
+    assert happened == ["file", "rename", "folder"]
+
+
 def test_saving_replaces_what_was_there(path):
     healthy.stationary(horizon=9).save(path)
     assert op.CMDP.load(path).shape.horizon == 9
@@ -280,3 +393,47 @@ def survives(path: Path, content: bytes) -> bool:
             return False
     assert isinstance(made, op.CMDP)
     return True
+
+
+def test_a_directory_of_many_members_is_refused_before_it_is_read(tmp_path):
+    # An archive of a million empty members took a gigabyte.
+    path = tmp_path / "many.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(25_000):
+            archive.writestr(f"{number:040d}.npy", b"")
+    with pytest.raises(op.InvalidInputError, match=r"its directory has 2\d+ bytes, more than 2000000"):
+        op.CMDP.load(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["../outside.npy", "/outside.npy", "C:\\outside.npy", "a/../../outside.npy"]
+)
+def test_no_path_in_an_archive_is_followed(tmp_path, name):
+    path = tmp_path / "folder" / "model.npz"
+    path.parent.mkdir()
+    healthy.model().save(path)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(name, b"escaped")
+    with pytest.raises(op.InvalidInputError, match="no such array is expected"):
+        op.CMDP.load(path)
+    assert [each.name for each in tmp_path.rglob("*")] == ["folder", "model.npz"]
+
+
+def test_a_compressed_member_is_refused_before_it_is_unpacked(tmp_path):
+    path = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("rewards.npy", bytes(10_000_000))
+    with pytest.raises(op.InvalidInputError, match=r"'rewards\.npy' is compressed"):
+        op.CMDP.load(path)
+
+
+def test_a_loop_of_links_is_an_error_of_the_file_system(tmp_path):
+    path, other = tmp_path / "a.npz", tmp_path / "b.npz"
+    path.symlink_to(other)
+    other.symlink_to(path)
+    with pytest.raises(OSError, match="symbolic links"):
+        op.CMDP.load(path)
+    with pytest.raises(OSError, match="symbolic links"):
+        healthy.model().save(path)
+    assert path.is_symlink()
+    assert other.is_symlink()

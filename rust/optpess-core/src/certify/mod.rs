@@ -128,6 +128,32 @@ pub fn certify<C: StepSignal, K: StepKernel>(
         return Ok(Certificate::new(found, limit, 0.0));
     }
     let safe_cost = evaluator.evaluate(safe, cost, kernel, initial);
+    let mut repaired = None;
+    let certificate = repair(found, safe_cost, limit, &mut |weight| {
+        let mixed = if weight < 1.0 {
+            let original = [policy.clone(), safe.clone()];
+            mix_policies(&original, &[1.0 - weight, weight], kernel, initial)?
+        } else {
+            safe.clone()
+        };
+        let cost = evaluator.evaluate(&mixed, cost, kernel, initial);
+        repaired = Some(mixed);
+        Ok(cost)
+    })?;
+    if let Some(mixed) = repaired {
+        *policy = mixed;
+    }
+    Ok(certificate)
+}
+
+/// Finds the weight of the safe policy that brings a cost above the limit back to it. `cost_with` makes the mixture
+/// with a weight, at most 1, and evaluates its cost; the last one it made is the one that the certificate is for.
+pub(crate) fn repair(
+    found: f64,
+    safe_cost: f64,
+    limit: f64,
+    cost_with: &mut impl FnMut(f64) -> Result<f64>,
+) -> Result<Certificate> {
     // A safe policy that costs exactly the limit has no slack for a repair.
     if !within(safe_cost, limit) || within(limit, safe_cost) {
         return Err(failed(found, limit));
@@ -135,20 +161,21 @@ pub fn certify<C: StepSignal, K: StepKernel>(
     let size = found.abs().max(limit.abs()).max(safe_cost.abs());
     let is_rounding = found - limit <= EXCESS_WIDTH * size;
     let most = if is_rounding { 1.0 } else { MAX_REPAIR };
-    let original = [policy.clone(), safe.clone()];
-    let mut repair = ((found - limit) / (found - safe_cost)).max(f64::EPSILON);
-    while repair < most {
-        let mixed = mix_policies(&original, &[1.0 - repair, repair], kernel, initial)?;
-        let cost = evaluator.evaluate(&mixed, cost, kernel, initial);
+    let mut weight = ((found - limit) / (found - safe_cost)).max(f64::EPSILON);
+    while weight < most {
+        let cost = cost_with(weight)?;
         if within(cost, limit) {
-            *policy = mixed;
-            return Ok(Certificate::new(cost, limit, repair));
+            return Ok(Certificate::new(cost, limit, weight));
         }
-        repair *= 2.0;
+        weight *= 2.0;
     }
     if !is_rounding {
         return Err(failed(found, limit));
     }
-    policy.clone_from(safe);
-    Ok(Certificate::new(safe_cost, limit, 1.0))
+    let cost = cost_with(1.0)?;
+    if within(cost, limit) {
+        Ok(Certificate::new(cost, limit, 1.0))
+    } else {
+        Err(failed(cost, limit))
+    }
 }

@@ -26,10 +26,13 @@ pub enum ConfidenceRule {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct ScaleFactor(f64);
 
+/// The largest factor: with a larger one bonuses and what is multiplied with them may overflow.
+const MAX_FACTOR: f64 = 1e100;
+
 impl ConfidenceRule {
     /// The theorem's bonus times `factor`.
     pub fn scaled(factor: f64) -> Result<Self> {
-        check("factor", factor, Interval::open_closed(0.0, f64::MAX))?;
+        check("factor", factor, Interval::open_closed(0.0, MAX_FACTOR))?;
         Ok(Self::Scaled(ScaleFactor(factor)))
     }
 
@@ -52,24 +55,52 @@ impl ConfidenceRule {
 /// The largest K. Counts are 32-bit: half the memory traffic, and enough for 4.29 * 10^9 episodes.
 pub const MAX_EPISODES: u64 = u32::MAX as u64;
 
+/// The least failure probability. Products of a smaller one with shares of it may underflow, and then its logarithm is
+/// infinite.
+pub const MIN_FAILURE_PROBABILITY: f64 = 1e-200;
+
+/// Refuses a failure probability outside [1e-200, 1).
+pub(crate) fn check_failure_probability(found: f64) -> Result<()> {
+    let allowed = Interval::closed_open(MIN_FAILURE_PROBABILITY, 1.0);
+    check("failure_probability", found, allowed)
+}
+
 /// K, delta and the confidence rule of a learner.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "StoredTerms", try_from = "StoredTerms")]
 pub struct LearningTerms {
     num_episodes: u64,
     failure_probability: f64,
     rule: ConfidenceRule,
 }
 
+/// The stored form of [`LearningTerms`]: K, delta and the rule.
+type StoredTerms = (u64, f64, ConfidenceRule);
+
+impl From<LearningTerms> for StoredTerms {
+    fn from(terms: LearningTerms) -> Self {
+        (terms.num_episodes, terms.failure_probability, terms.rule)
+    }
+}
+
+/// Stored terms are checked as given ones are.
+impl TryFrom<StoredTerms> for LearningTerms {
+    type Error = Error;
+
+    fn try_from((num_episodes, failure_probability, rule): StoredTerms) -> Result<Self> {
+        if let ConfidenceRule::Scaled(factor) = rule {
+            ConfidenceRule::scaled(factor.0)?;
+        }
+        Self::new(num_episodes, failure_probability, rule)
+    }
+}
+
 impl LearningTerms {
-    /// Refuses K outside [1, 2^32) and delta outside (0, 1).
+    /// Refuses K outside [1, 2^32) and delta outside [1e-200, 1).
     pub fn new(num_episodes: u64, failure_probability: f64, rule: ConfidenceRule) -> Result<Self> {
         let most = Interval::closed(1.0, MAX_EPISODES as f64);
         check("num_episodes", num_episodes as f64, most)?;
-        check(
-            "failure_probability",
-            failure_probability,
-            Interval::open(0.0, 1.0),
-        )?;
+        check_failure_probability(failure_probability)?;
         Ok(Self {
             num_episodes,
             failure_probability,
@@ -98,6 +129,13 @@ impl LearningTerms {
     /// The same with another failure probability.
     pub fn with_failure_probability(&self, failure_probability: f64) -> Result<Self> {
         Self::new(self.num_episodes, failure_probability, self.rule)
+    }
+
+    /// The same with half of delta, whose other half is spent elsewhere.
+    pub(crate) fn with_half_of_delta(&self) -> Result<Self> {
+        let allowed = Interval::closed_open(2.0 * MIN_FAILURE_PROBABILITY, 1.0);
+        check("failure_probability", self.failure_probability, allowed)?;
+        self.with_failure_probability(self.failure_probability / 2.0)
     }
 
     /// Refuses Sharp, which has a proof for Algorithm 1 only.
@@ -172,5 +210,36 @@ impl Bonus {
     #[must_use]
     pub fn log_factor(&self) -> f64 {
         self.log_factor
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A factor of 1e308 was told that "signal[0, 0, 0] is inf".
+    #[test]
+    fn a_factor_that_makes_bonuses_overflow_is_refused() {
+        let refusal = ConfidenceRule::scaled(1e308).unwrap_err().to_string();
+        assert_eq!(refusal, "factor is 1e308; it must lie in (0, 1e100]");
+    }
+
+    // 1e-308 overflowed before the logarithm: "signal[0, 0, 0] is inf".
+    #[test]
+    fn bonuses_are_finite_for_every_failure_probability_that_is_allowed() {
+        let shape = Shape::new(1 << 10, 1 << 11, 1 << 10).unwrap();
+        let terms = |delta| LearningTerms::new(MAX_EPISODES, delta, ConfidenceRule::Theorem);
+        let least = terms(MIN_FAILURE_PROBABILITY).unwrap();
+        assert!(least.bonus(shape).at(0).is_finite());
+        let refusal = terms(1e-308).unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "failure_probability is 1e-308; it must lie in [1e-200, 1)"
+        );
+        let refusal = least.with_half_of_delta().unwrap_err().to_string();
+        assert_eq!(
+            refusal,
+            "failure_probability is 1e-200; it must lie in [2e-200, 1)"
+        );
     }
 }

@@ -14,7 +14,8 @@ mod sharp;
 mod signals;
 
 pub use baseline_cost::CostRadius;
-pub use bonus::{Bonus, ConfidenceRule, LearningTerms, MAX_EPISODES};
+pub(crate) use bonus::check_failure_probability;
+pub use bonus::{Bonus, ConfidenceRule, LearningTerms, MAX_EPISODES, MIN_FAILURE_PROBABILITY};
 pub use good_event::DeviationRadii;
 pub use guarantee::Guarantee;
 pub use margin::SafetyMargin;

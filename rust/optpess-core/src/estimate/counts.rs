@@ -1,9 +1,12 @@
 //! Counts and sums of observations: the state of [`crate::estimate::Estimates`], and the form in which it is stored.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::estimate::kernel::EmpiricalKernel;
 use crate::shape::Shape;
+use crate::table::zeros;
 
 /// N_h(s,a), N_h(s,a,s') and the sums of rewards and costs. Averages and P-hat follow from them
 /// ([`crate::estimate::Estimates`]).
@@ -16,6 +19,32 @@ pub struct Counts {
     pub(super) reward_sums: Vec<f64>, // [H, S, A]
     pub(super) cost_sums: Vec<f64>,   // [H, S, A]
     pub(super) successors: Vec<SuccessorCount>,
+}
+
+/// [`Counts`] by reference, in the same stored form.
+#[derive(Serialize)]
+#[serde(rename = "Counts")]
+pub(super) struct StoredCounts<'a> {
+    pub(super) shape: Shape,
+    pub(super) in_full: bool,
+    pub(super) visits: &'a [u32],
+    pub(super) reward_sums: &'a [f64],
+    pub(super) cost_sums: &'a [f64],
+    pub(super) successors: StoredSuccessors<'a>,
+}
+
+/// The successors of a kernel, as a list.
+pub(super) struct StoredSuccessors<'a>(pub(super) &'a EmpiricalKernel);
+
+impl Serialize for StoredSuccessors<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let count = self.0.successor_counts().count();
+        let mut list = serializer.serialize_seq(Some(count))?;
+        for successor in self.0.successor_counts() {
+            list.serialize_element(&successor)?;
+        }
+        list.end()
+    }
 }
 
 /// How often a state followed a row; the last step has none.
@@ -47,7 +76,7 @@ impl Counts {
             }
         }
         let followed = rows - shape.pairs();
-        let mut sums = vec![0_u64; followed];
+        let mut sums: Vec<u64> = zeros("sums of successors", followed)?;
         for (entry, successor) in self.successors.iter().enumerate() {
             let (row, state) = (successor.row as usize, successor.state as usize);
             if row >= followed || state >= shape.num_states() {

@@ -1,11 +1,11 @@
 //! Averages and P-hat, derived from counts. `count` counts an episode; `refresh` updates the averages of the rows
 //! that were counted since the last refresh, at most H rows an episode.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::actions::StandIns;
 use crate::error::{Error, Result};
-use crate::estimate::counts::Counts;
+use crate::estimate::counts::{Counts, StoredCounts, StoredSuccessors};
 use crate::estimate::kernel::{EmpiricalKernel, Successors};
 use crate::fast::isa::{Job, vectorised};
 use crate::shape::Shape;
@@ -16,8 +16,8 @@ use crate::trajectory::Trajectory;
 ///
 /// Formula: each average is a sum over max(N, 1). Citation: \[Liu21\], Eq. (3)-(5). Deviation: none;
 /// r-hat and c-hat are not clipped. The state after the last step is not counted: no value uses it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Counts", try_from = "Counts")]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "Counts")]
 pub struct Estimates {
     shape: Shape,
     in_full: bool,
@@ -39,16 +39,18 @@ struct RowIndex {
     action: u32,
 }
 
-impl From<Estimates> for Counts {
-    fn from(estimates: Estimates) -> Self {
-        Self {
-            shape: estimates.shape,
-            in_full: estimates.in_full,
-            successors: estimates.kernel.successor_counts().collect(),
-            visits: estimates.visits,
-            reward_sums: estimates.reward_sums,
-            cost_sums: estimates.cost_sums,
-        }
+/// As [`Counts`], and without a copy of them.
+impl Serialize for Estimates {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        let stored = StoredCounts {
+            shape: self.shape,
+            in_full: self.in_full,
+            visits: &self.visits,
+            reward_sums: &self.reward_sums,
+            cost_sums: &self.cost_sums,
+            successors: StoredSuccessors(&self.kernel),
+        };
+        stored.serialize(serializer)
     }
 }
 
@@ -115,6 +117,12 @@ impl Estimates {
         (counted.visits, counted.reward_sums, counted.cost_sums) = (visits, reward_sums, cost_sums);
         counted.mark_all();
         Ok(counted)
+    }
+
+    /// How much memory the tables take.
+    pub(crate) fn bytes(&self) -> usize {
+        let a_row = size_of::<u32>() + 2 * size_of::<f64>() + size_of::<RowIndex>() + 1;
+        a_row * self.shape.triples() + self.kernel.bytes()
     }
 
     /// H, |S|, |A|.
@@ -379,12 +387,14 @@ mod tests {
     #[test]
     fn counts_are_the_whole_state() {
         let mut estimates = two_episodes();
-        let mut restored = Estimates::try_from(Counts::from(estimates.clone())).unwrap();
+        let stored = postcard::to_stdvec(&estimates).unwrap();
+        let counts: Counts = postcard::from_bytes(&stored).unwrap();
+        let mut restored = Estimates::try_from(counts.clone()).unwrap();
         estimates.refresh_with(|_| {});
         let mut told = 0;
         restored.refresh_with(|_| told += 1);
         assert_eq!((told, &restored), (4, &estimates));
-        let mut broken = Counts::from(estimates);
+        let mut broken = counts;
         broken.successors[0].count += 1;
         let refusal = Estimates::try_from(broken).unwrap_err().to_string();
         assert!(refusal.contains("stored successors"), "{refusal}");

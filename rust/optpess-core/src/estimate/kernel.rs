@@ -113,6 +113,16 @@ impl EmpiricalKernel {
         }
     }
 
+    /// How much memory the tables take.
+    pub(super) fn bytes(&self) -> usize {
+        match &self.rows {
+            SuccessorCounts::Full { counts, .. } => counts.len() * (4 + 8),
+            SuccessorCounts::Listed {
+                lengths, counts, ..
+            } => 4 * lengths.len() + counts.len() * (4 + 4 + 8),
+        }
+    }
+
     /// P-hat_h(.|s,a); the last step has none.
     #[must_use]
     #[inline(always)]

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::actions::StandIns;
-use crate::error::{Error, Result};
+use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::model::StepKernel;
 use crate::shape::Shape;
 use crate::table::{Signal, zeros};
@@ -43,6 +43,41 @@ impl Tally {
             successors: zeros("successors", rows)?,
             draws: zeros("draws", rows)?,
         })
+    }
+
+    /// Refuses stored tables of the wrong length, states that do not exist, and lists that do not add up.
+    pub(crate) fn check_stored(&self) -> Result<()> {
+        let pairs = self.shape.pairs();
+        let rows = match self.stride {
+            0 => Some(pairs),
+            stride if stride == pairs => Some(self.shape.triples()),
+            _ => None,
+        };
+        let lengths = [
+            self.visits.len(),
+            self.reward_sums.len(),
+            self.successors.len(),
+            self.draws.len(),
+        ];
+        let costs = rows.and_then(|rows| rows.checked_mul(self.num_costs));
+        let mut fits = lengths.iter().all(|&length| Some(length) == rows)
+            && Some(self.cost_sums.len()) == costs;
+        for (row, list) in self.successors.iter().enumerate() {
+            let states = list
+                .iter()
+                .all(|&(state, _)| (state as usize) < self.shape.num_states());
+            let ascend = list.windows(2).all(|pair| pair[0].0 < pair[1].0);
+            let sum: u64 = list.iter().map(|&(_, count)| u64::from(count)).sum();
+            fits = fits && states && ascend && sum == u64::from(self.draws[row]);
+            fits = fits && self.draws[row] <= self.visits[row];
+        }
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::StoredState {
+                what: "the counts of a learner",
+            })
+        }
     }
 
     /// H, |S|, |A|.
@@ -145,9 +180,30 @@ impl Tally {
         mut visited: impl FnMut(usize, usize, u32),
     ) -> Result<()> {
         self.check_costs(seen)?;
+        self.check_room(seen)?;
         for step in 0..self.shape.horizon() {
             let row = self.count_step(seen, step, seen.actions()[step]);
             visited(row, step, self.visits[row]);
+        }
+        Ok(())
+    }
+
+    /// Refuses an episode after which a count might not fit into 32 bits: a row that all steps share is visited up to H
+    /// times an episode.
+    #[inline(always)]
+    fn check_room(&self, seen: &Trajectory) -> Result<()> {
+        let most = u32::MAX.saturating_sub(self.shape.horizon() as u32);
+        for step in 0..self.shape.horizon() {
+            let (state, action) = (seen.states()[step], seen.actions()[step]);
+            let pair = self.shape.pair(state as usize, action as usize);
+            let visits = self.visits[self.row(step, pair)];
+            if visits > most {
+                return Err(Error::OutOfRange {
+                    place: ArrayIndex::new("visits", &[step, state as usize, action as usize]),
+                    found: f64::from(visits),
+                    allowed: Interval::closed(0.0, f64::from(most)),
+                });
+            }
         }
         Ok(())
     }
@@ -269,6 +325,19 @@ impl StepKernel for FrequencyKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_that_would_not_fit_is_refused_and_nothing_changes() {
+        let shape = Shape::new(2, 1, 1).unwrap();
+        let zeros = || vec![0.0; 2];
+        let seen = Trajectory::checked(shape, vec![0; 2], vec![0; 2], zeros(), zeros()).unwrap();
+        let mut tally = Tally::new(shape, true, 1).unwrap();
+        tally.visits[0] = u32::MAX - 2;
+        tally.count(&seen, |_, _, _| {}).unwrap();
+        let before = tally.clone();
+        assert!(tally.count(&seen, |_, _, _| {}).is_err());
+        assert_eq!(tally, before);
+    }
 
     #[test]
     fn pooled_rows_add_the_steps_and_the_last_step_has_no_successor() {

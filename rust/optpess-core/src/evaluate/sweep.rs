@@ -20,14 +20,34 @@ use crate::table::{StateValues, StepSignal, zeros};
 pub trait Signals<const N: usize> {
     /// g_h(s,a) of each.
     fn at(&self, step: usize, pair: usize) -> [f64; N];
-    /// out(s,a) += g_h(s,a), for each and every pair.
-    fn add_to(&self, step: usize, out: &mut [&mut [f64]; N]);
+    /// g_h of each as a function of the pair.
+    #[inline(always)]
+    fn at_step(&self, step: usize) -> impl Fn(usize) -> [f64; N] {
+        move |pair| self.at(step, pair)
+    }
+
+    /// out(s,a) += g_h(s,a), for each and every pair. Stored tables do this faster.
+    #[inline(always)]
+    fn add_to(&self, step: usize, out: &mut [&mut [f64]; N]) {
+        for pair in 0..out[0].len() {
+            let own = self.at(step, pair);
+            for (out, own) in out.iter_mut().zip(own) {
+                out[pair] += own;
+            }
+        }
+    }
 }
 
 impl<G: StepSignal> Signals<1> for &G {
     #[inline(always)]
     fn at(&self, step: usize, pair: usize) -> [f64; 1] {
         [StepSignal::at(*self, step, pair)]
+    }
+
+    #[inline(always)]
+    fn at_step(&self, step: usize) -> impl Fn(usize) -> [f64; 1] {
+        let own = StepSignal::at_step(*self, step);
+        move |pair| [own(pair)]
     }
 
     #[inline(always)]
@@ -40,6 +60,12 @@ impl<F: StepSignal, G: StepSignal> Signals<2> for (&F, &G) {
     #[inline(always)]
     fn at(&self, step: usize, pair: usize) -> [f64; 2] {
         [self.0.at(step, pair), self.1.at(step, pair)]
+    }
+
+    #[inline(always)]
+    fn at_step(&self, step: usize) -> impl Fn(usize) -> [f64; 2] {
+        let (first, second) = (self.0.at_step(step), self.1.at_step(step));
+        move |pair| [first(pair), second(pair)]
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluate::row_set::{Best, Memory, RowSet};
 use crate::evaluate::sweep::{Backup, Choice, Expected, RollingValues, Sweep, Wanted};
 use crate::model::{InitialDistribution, StepKernel};
@@ -115,12 +115,27 @@ impl<const N: usize> Choice<N> for Take<'_> {
     }
 }
 
-/// [`evaluate`] with its workspace, for loops that must not allocate.
+/// [`evaluate`] with its workspace, for loops that must not allocate. Only its shape is stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "Shape", try_from = "Shape")]
 pub struct Evaluator {
     shape: Shape,
     values: StateValues,
     action_values: Vec<f64>, // [S, A], of the current step
+}
+
+impl From<Evaluator> for Shape {
+    fn from(evaluator: Evaluator) -> Self {
+        evaluator.shape
+    }
+}
+
+impl TryFrom<Shape> for Evaluator {
+    type Error = Error;
+
+    fn try_from(shape: Shape) -> Result<Self> {
+        Self::new(shape)
+    }
 }
 
 impl Evaluator {
@@ -131,6 +146,12 @@ impl Evaluator {
             values: StateValues::zeros(shape)?,
             action_values: zeros("action values [S, A]", shape.pairs())?,
         })
+    }
+
+    /// The shape of its policies.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// V^pi_1(mu; g, P), without allocating.

@@ -263,6 +263,23 @@ impl<V: Lane> BatchStreams<V> {
             noise_generators: generators(Purpose::Noise),
         }
     }
+
+    /// Moves fresh streams to where they are after some episodes of a model with this horizon and one cost;
+    /// `noise_words` is where the noise generator of each replicate is.
+    pub(crate) fn advance(&mut self, episodes: u64, horizon: usize, noise_words: &[u128]) {
+        let steps = episodes * horizon as u64;
+        self.states.skipped += steps;
+        self.noise.skipped += 2 * steps; // a reward and a cost
+        for (lane, generator) in self.noise_generators.iter_mut().enumerate() {
+            let words = noise_words.get(lane).or(noise_words.first());
+            generator.set_word_pos(words.copied().unwrap_or(0));
+        }
+    }
+
+    /// Where the noise generator of a replicate is.
+    pub(crate) fn noise_words(&self, lane: usize) -> u128 {
+        self.noise_generators[lane].get_word_pos()
+    }
 }
 
 #[cfg(test)]

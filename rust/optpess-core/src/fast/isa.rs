@@ -119,6 +119,21 @@ fn with_avx512<J: Job>(job: J) -> J::Output {
     job.run()
 }
 
+/// Asks for an element that will soon be read or written, so that it is in the caches by then. Does nothing on
+/// processors other than x86-64.
+#[inline(always)]
+pub(crate) fn ask_for<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let place = slice.as_ptr().wrapping_add(index);
+        // SAFETY: asking for memory reads none of it; any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
 /// out(i) = <row i, y> for `rows` laid out row after row, to the same bits as [`dot`].
 #[inline]
 pub(crate) fn dot_rows(rows: &[f64], y: &[f64], out: &mut [f64]) {

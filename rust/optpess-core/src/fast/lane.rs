@@ -118,6 +118,11 @@ impl Number for Lanes {
     }
 
     #[inline(always)]
+    fn from_lanes(number: impl Fn(usize) -> f64) -> Self {
+        Self(std::array::from_fn(number))
+    }
+
+    #[inline(always)]
     fn all(number: f64) -> Self {
         Self([number; LANES])
     }

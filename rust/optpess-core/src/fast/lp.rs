@@ -130,6 +130,10 @@ impl LpEngine {
         Ok(())
     }
 
+    pub(crate) fn learner(&self) -> &OptPessLp {
+        &self.learner
+    }
+
     pub(crate) fn into_learner(self) -> OptPessLp {
         self.learner
     }

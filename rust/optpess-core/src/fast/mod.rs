@@ -143,6 +143,15 @@ impl Engine {
         }
     }
 
+    /// A copy of the learner after the episodes so far. A new engine of the copy goes on with the same bits.
+    pub(crate) fn learner(&self) -> AnyLearner {
+        match self {
+            Self::Plain(engine) => engine.learner.clone(),
+            Self::Lp(engine) => engine.learner().clone().into(),
+            Self::PrimalDual(engine) => engine.to_learner().into(),
+        }
+    }
+
     /// The learner after all episodes.
     pub(crate) fn into_learner(self) -> AnyLearner {
         match self {

@@ -67,12 +67,26 @@ impl PrimalDualEngine {
         &self.learner
     }
 
+    pub(crate) fn to_learner(&self) -> OptPessPrimalDual {
+        let mut learner = self.learner.clone();
+        if let Some(actions) = self.planned_actions() {
+            learner.set_actions(&actions);
+        }
+        learner
+    }
+
     pub(crate) fn into_learner(mut self) -> OptPessPrimalDual {
-        if self.planned_before {
-            let actions = self.planner.actions().to_vec(self.learner.shape());
+        if let Some(actions) = self.planned_actions() {
             self.learner.set_actions(&actions);
         }
         self.learner
+    }
+
+    /// The last plan, `[H, S]`, which is kept here alone; None before the first.
+    fn planned_actions(&self) -> Option<Vec<u32>> {
+        let shape = self.learner.shape();
+        self.planned_before
+            .then(|| self.planner.actions().to_vec(shape))
     }
 }
 

@@ -139,10 +139,29 @@ impl SafeCost {
         match baseline.cost() {
             BaselineCost::Bounded(margin) => Ok((Self::Known(margin), terms)),
             BaselineCost::Unknown { cost_limit, radius } => {
-                let terms = terms.with_failure_probability(terms.failure_probability() / 2.0)?;
+                let terms = terms.with_half_of_delta()?;
                 let estimation = CostEstimation::new(cost_limit, radius, &terms);
                 Ok((Self::Estimating(estimation), terms))
             }
+        }
+    }
+
+    /// Whether it can have come from [`SafeCost::begin`] with this baseline, which left these terms.
+    pub(crate) fn fits(&self, baseline: &SafeBaseline, terms: &LearningTerms) -> bool {
+        match (self, baseline.cost()) {
+            (Self::Known(margin), BaselineCost::Bounded(given)) => *margin == given,
+            (Self::Known(margin), BaselineCost::Unknown { cost_limit, .. }) => {
+                margin.cost_limit().to_bits() == cost_limit.to_bits()
+            }
+            (Self::Estimating(found), BaselineCost::Unknown { cost_limit, radius }) => {
+                let fresh = CostEstimation {
+                    episodes: found.episodes,
+                    total: found.total,
+                    ..CostEstimation::new(cost_limit, radius, terms)
+                };
+                *found == fresh
+            }
+            (Self::Estimating(_), BaselineCost::Bounded(_)) => false,
         }
     }
 

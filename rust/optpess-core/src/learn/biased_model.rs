@@ -11,6 +11,7 @@ use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
 use crate::evaluate::Evaluator;
 use crate::learn::BiasedSignals;
 use crate::learn::experience::Experience;
+use crate::learn::stored::check;
 use crate::model::InitialDistribution;
 use crate::plan::{ChordSearch, PlanningProblem};
 use crate::policy::MarkovPolicy;
@@ -63,6 +64,23 @@ impl<C: BiasedCost> BiasedModel<C> {
             cost,
             evaluator: Evaluator::new(shape)?,
         })
+    }
+
+    /// Refuses stored parts that differ from those of a model with these signals that was made anew. To be called
+    /// before the first refresh.
+    pub(super) fn check_stored(&self, reward: Option<&OptimisticReward>, cost: &C) -> Result<()>
+    where
+        C: PartialEq,
+    {
+        let (shape, terms) = (self.experience.shape(), self.experience.terms());
+        let bonuses = self.bonus == terms.bonus(shape) && self.sharp == terms.sharp_bonus(shape)?;
+        check("the bonus of a learner", bonuses)?;
+        let signals = self.reward.as_ref() == reward && self.cost == *cost;
+        check("the signals of a learner", signals)?;
+        check(
+            "the workspace of a learner",
+            self.evaluator.shape() == shape,
+        )
     }
 
     /// What has been seen.

@@ -7,6 +7,7 @@ use crate::confidence::LearningTerms;
 use crate::error::{Error, Result};
 use crate::estimate::{EmpiricalKernel, Estimates};
 use crate::learn::protocol::Protocol;
+use crate::learn::stored::check;
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -116,6 +117,27 @@ impl Experience {
     pub(super) fn check_policy(&self, name: &'static str, policy: &MarkovPolicy) -> Result<()> {
         let actions = self.actions.as_ref();
         actions.map_or(Ok(()), |actions| actions.check_policy(name, policy))
+    }
+
+    /// Refuses stored parts that do not fit each other: sizes, K, and the number of episodes against the counts.
+    pub(super) fn check_stored(&self) -> Result<()> {
+        let shape = self.shape();
+        let sizes = self.initial.data().len() == shape.num_states();
+        check("the first states of a learner", sizes)?;
+        if let Some(actions) = &self.actions {
+            actions.check_shape(shape)?;
+        }
+        let k = self.terms.num_episodes();
+        check("the episodes of a learner", self.protocol.fits(k))?;
+        // An episode visits one pair of each step, and those that stand in for it.
+        let visits = self.estimates.visits().chunks_exact(shape.pairs());
+        let mut sums = visits.map(|step| step.iter().copied().map(u64::from).sum::<u64>());
+        let observed = self.protocol.observed();
+        let counted = sums.all(|sum| match self.actions {
+            None => sum == observed || sum == 0,
+            Some(_) => sum >= observed || sum == 0,
+        });
+        check("the counts of a learner", counted)
     }
 
     /// Counts one episode. Refuses one of another shape or out of turn, and changes nothing then.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::certify::Certificate;
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::learn::observations::{ObservationRanges, ValueRange};
+use crate::learn::stored::check;
 use crate::learn::{AnyLearner, Deployment, Learner, PolicySource};
 use crate::policy::MarkovPolicy;
 use crate::random::{action_uniforms, draw};
@@ -105,6 +106,20 @@ impl LiveLearner {
         Ok(())
     }
 
+    /// Refuses stored parts that do not fit each other.
+    pub(super) fn check_stored(&self) -> Result<()> {
+        self.learner.check_stored()?;
+        let costs = self.learner.cost_limits().len();
+        check("the ranges of a learner", self.ranges.fits(costs))?;
+        let is_played = self.learner.experience().protocol().check_observe().is_ok();
+        let uniforms = self.pending.as_ref().is_none_or(|pending| {
+            pending.uniforms.len() == self.learner.shape().horizon()
+                && pending.deployment.episode == self.learner.episodes_observed()
+        });
+        let pending = self.pending.is_some() == is_played && uniforms;
+        check("the deployment of a learner", pending)
+    }
+
     /// The ranges of the observations.
     #[must_use]
     pub fn ranges(&self) -> &ObservationRanges {
@@ -124,8 +139,8 @@ impl LiveLearner {
     }
 
     /// A copy of the learner inside, for a simulation. It plans anew what was abandoned.
-    #[must_use]
-    pub fn for_simulation(&self) -> AnyLearner {
+    pub fn for_simulation(&self) -> Result<AnyLearner> {
+        self.learner.check_memory()?;
         let mut learner = self.learner.clone();
         if self
             .pending
@@ -134,7 +149,7 @@ impl LiveLearner {
         {
             learner.protocol_mut().reopen();
         }
-        learner
+        Ok(learner)
     }
 
     /// The deployment whose episode has not been observed; None if there is none or it was abandoned.

@@ -1,6 +1,6 @@
 //! The settings of OptPess-Mix, and the split of delta between its two certificates.
 
-use crate::confidence::Observations;
+use crate::confidence::{Observations, check_failure_probability};
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::knowledge::Knowledge;
 use crate::learn::Exploration;
@@ -30,6 +30,7 @@ pub struct MixSettings {
 impl MixSettings {
     /// Refuses numbers out of range, by name.
     pub(super) fn check(&self) -> Result<()> {
+        check_failure_probability(self.failure_probability)?;
         let (unit, least) = (Interval::closed(0.0, 1.0), Interval::closed(0.0, f64::MAX));
         let Exploration {
             share,

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::certify::within;
 use crate::error::{Error, Result};
 use crate::learn::PolicySource;
+use crate::learn::stored::check;
 use crate::policy::{ActionTable, MarkovPolicy, Played};
 use crate::random::Coin;
 use crate::shape::Shape;
@@ -128,6 +129,20 @@ pub fn largest_weight(member: &[f64], partner: &[f64], limits: &[f64]) -> f64 {
 const WEIGHT_TOLERANCE: f64 = 1e-12;
 
 impl Mixture {
+    /// Refuses stored parts that do not fit each other, a learner of this shape and this number of limits.
+    pub(super) fn check_stored(&self, shape: Shape, num_limits: usize) -> Result<()> {
+        let members = self.members.iter().all(|member| {
+            member.policy.policy().shape() == shape
+                && member.cost_bounds.len() == num_limits
+                && (0.0..=1.0).contains(&member.weight)
+        });
+        let fits = members
+            && self.chosen < self.members.len()
+            && self.limits.len() == num_limits
+            && self.cost_bounds.len() == num_limits;
+        check("the mixture of a learner", fits)
+    }
+
     /// A mixture, or [`Error::CertificateFailed`] if a weighted cost bound is above its limit. `number` tells one
     /// mixture of a learner from the next.
     pub fn new(number: u64, members: Vec<Member>, limits: Vec<f64>) -> Result<Self> {

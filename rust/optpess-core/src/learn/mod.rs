@@ -39,6 +39,7 @@ mod progress;
 mod proposals;
 mod protocol;
 mod staged_rollout;
+pub(crate) mod stored;
 
 pub use any::AnyLearner;
 pub use baseline::{BaselineClaim, BaselineCost, LimitedBaseline, SafeBaseline};

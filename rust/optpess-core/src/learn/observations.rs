@@ -83,6 +83,17 @@ impl ObservationRanges {
         Self { reward, ..self }
     }
 
+    /// Whether stored ranges are those of so many costs, and finite.
+    pub(super) fn fits(&self, num_costs: usize) -> bool {
+        let mut ranges = self.costs.iter().chain([&self.reward]);
+        let proxy = self
+            .variance_proxy
+            .is_none_or(|proxy| proxy > 0.0 && proxy.is_finite());
+        let are_ranges =
+            ranges.all(|range| ValueRange::new("range", range.low, range.high).is_ok());
+        proxy && are_ranges && self.costs.len() == num_costs
+    }
+
     /// The number of costs.
     #[must_use]
     pub fn num_costs(&self) -> usize {

@@ -29,13 +29,13 @@ use crate::trajectory::Trajectory;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OptPessLp {
     // Input: K, delta, pi0, c0, tau.
-    baseline: SafeBaseline, // pi0 and tau
-    safe_cost: SafeCost,    // c0, given or being estimated
+    pub(super) baseline: SafeBaseline, // pi0 and tau
+    pub(super) safe_cost: SafeCost,    // c0, given or being estimated
     // What has been seen, and P-hat, r bar and c underbar that follow from it; K and delta are in its bonus.
-    model: BiasedModel<PessimisticCost>,
+    pub(super) model: BiasedModel<PessimisticCost>,
     // The plan.
-    search: ChordSearch,   // starts from the two policies of the last plan
-    planned: MarkovPolicy, // the last policy of the pessimistic set that was deployed
+    pub(super) search: ChordSearch, // starts from the two policies of the last plan
+    pub(super) planned: MarkovPolicy, // the last policy of the pessimistic set that was deployed
     last_source: PolicySource,
 }
 

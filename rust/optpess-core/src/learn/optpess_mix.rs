@@ -32,9 +32,9 @@ use crate::trajectory::Trajectory;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OptPessMix {
     // Input: pi0, c0, tau; delta, knowledge and observations are in the model.
-    baseline: LimitedBaseline,
+    pub(super) baseline: LimitedBaseline,
     // What has been seen, and the sets that follow from it.
-    model: PlausibleModel,
+    pub(super) model: PlausibleModel,
     // The candidates, and who proposes them.
     portfolio: Portfolio,
     proposers: Proposers,
@@ -43,7 +43,7 @@ pub struct OptPessMix {
     coin: Coin,
     plan_is_due: bool,
     weights_are_due: bool,
-    totals: Vec<f64>, // of the last episode
+    pub(super) totals: Vec<f64>, // of the last episode
 }
 
 impl OptPessMix {

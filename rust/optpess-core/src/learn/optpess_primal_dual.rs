@@ -28,14 +28,14 @@ use crate::trajectory::Trajectory;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct OptPessPrimalDual {
     // Input: K, delta, c0, tau.
-    margin: SafetyMargin,
-    schedule: Schedule, // eps_k and eta_k
+    pub(super) margin: SafetyMargin,
+    pub(super) schedule: Schedule, // eps_k and eta_k
     // What has been seen, and P-hat, r tilde and c tilde that follow from it; K and delta are in its bonus.
-    model: BiasedModel<OptimisticCost>,
-    multiplier: f64,      // lambda^k
-    next_multiplier: f64, // lambda^{k+1}, from the plan on
+    pub(super) model: BiasedModel<OptimisticCost>,
+    pub(super) multiplier: f64,      // lambda^k
+    pub(super) next_multiplier: f64, // lambda^{k+1}, from the plan on
     // The plan.
-    induction: GreedyPlan,
+    pub(super) induction: GreedyPlan,
     policy: MarkovPolicy,
 }
 

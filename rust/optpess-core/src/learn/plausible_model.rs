@@ -11,6 +11,7 @@ use crate::estimate::{Estimates, Tally};
 use crate::knowledge::Knowledge;
 use crate::learn::mix_settings::SETS_SHARE;
 use crate::learn::proposals::{Known, PlanTables};
+use crate::learn::stored::check;
 use crate::learn::{BiasedSignals, Experience, LimitedBaseline, MixSettings};
 use crate::model::InitialDistribution;
 use crate::policy::{MarkovPolicy, Played};
@@ -39,6 +40,21 @@ pub struct PlausibleModel {
 }
 
 impl PlausibleModel {
+    /// Refuses stored parts that do not fit each other.
+    pub(super) fn check_stored(&self, num_limits: usize) -> Result<()> {
+        let (shape, rows) = (self.experience.shape(), self.tally.num_rows());
+        self.tally.check_stored()?;
+        let fits = self.tally.shape() == shape
+            && self.tally.num_costs() == num_limits
+            && self.tally.is_pooled() == self.knowledge.stationary
+            && self.sets.fits(&self.tally)
+            && [&self.replan_at, &self.refreshed_at]
+                .iter()
+                .all(|list| list.len() == rows);
+        check("the counts of a learner", fits)?;
+        self.knowledge.check(shape, num_limits)
+    }
+
     /// Nothing seen yet.
     pub(super) fn new(
         initial: InitialDistribution,

@@ -15,7 +15,7 @@ use crate::evaluate::Evaluator;
 use crate::knowledge::Knowledge;
 use crate::model::{InitialDistribution, StepKernel};
 use crate::plan::{
-    ChordSearch, Extended, ExtendedOracle, ExtendedVertex, ExtendedWork, PlainOracle,
+    ActionPoint, ChordSearch, Extended, ExtendedOracle, ExtendedVertex, ExtendedWork, PlainOracle,
     PlanningProblem, PlanningWork, Point,
 };
 use crate::policy::{MarkovPolicy, Played};

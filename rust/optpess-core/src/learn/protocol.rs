@@ -43,6 +43,15 @@ impl Protocol {
         self.observed + 1
     }
 
+    /// Whether it is that of a learner with K episodes.
+    pub(crate) fn fits(&self, num_episodes: u64) -> bool {
+        let left = match self.stage {
+            Stage::Plan => self.observed <= num_episodes,
+            Stage::AwaitCandidate | Stage::Observe => self.observed < num_episodes,
+        };
+        left && self.num_episodes == num_episodes
+    }
+
     /// Refuses what must come before the first plan.
     pub(crate) fn check_fresh(&self, called: &'static str) -> Result<()> {
         match self.stage {

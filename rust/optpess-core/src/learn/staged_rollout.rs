@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::PlayedCost;
+use crate::confidence::{PlayedCost, check_failure_probability};
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::learn::largest_weight;
+use crate::learn::stored::{from_bytes, to_bytes};
 use crate::random::Coin;
 
 /// One constraint of a rollout.
@@ -68,6 +69,7 @@ enum Stage {
 /// and constraint m have a [`PlayedCost`] at level delta/(j (j + 1) M), and these add up to at most delta; while all
 /// hold, [`Constraint::weight`] keeps the mixture within every limit.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(try_from = "StoredRollout")]
 pub struct StagedRollout {
     constraints: Vec<Constraint>,
     failure_probability: f64,
@@ -76,6 +78,60 @@ pub struct StagedRollout {
     baseline: Vec<PlayedCost>,
     coin: Coin,
     stage: Stage,
+}
+
+/// A [`StagedRollout`] as it was stored.
+#[derive(Deserialize)]
+struct StoredRollout {
+    constraints: Vec<Constraint>,
+    failure_probability: f64,
+    candidate_number: u64,
+    candidate: Vec<PlayedCost>,
+    baseline: Vec<PlayedCost>,
+    coin: Coin,
+    stage: Stage,
+}
+
+/// A stored rollout is checked as a given one is: what it has seen must fit its constraints and levels.
+impl TryFrom<StoredRollout> for StagedRollout {
+    type Error = Error;
+
+    fn try_from(stored: StoredRollout) -> Result<Self> {
+        let damaged = |what| Error::StoredState { what };
+        let mut rollout = Self::new(stored.constraints, stored.failure_probability, 0)?;
+        let recorded = |played: &[PlayedCost]| {
+            let first = played.first().map_or(0, PlayedCost::episodes);
+            let alike = played.iter().all(|played| played.episodes() == first);
+            alike.then_some(first)
+        };
+        let fits = |found: &[PlayedCost], fresh: &[PlayedCost]| {
+            let mut pairs = found.iter().zip(fresh);
+            found.len() == fresh.len() && pairs.all(|(found, fresh)| found.continues(fresh))
+        };
+        if !fits(&stored.baseline, &rollout.baseline) {
+            return Err(damaged("what a rollout knows of its baseline"));
+        }
+        if !(1..u64::MAX).contains(&stored.candidate_number) {
+            return Err(damaged("the number of a rollout's candidate"));
+        }
+        rollout.candidate = rollout.fresh_candidate(stored.candidate_number);
+        if !fits(&stored.candidate, &rollout.candidate) {
+            return Err(damaged("what a rollout knows of its candidate"));
+        }
+        let episodes = recorded(&stored.candidate).zip(recorded(&stored.baseline));
+        let decided = episodes.and_then(|(candidate, baseline)| candidate.checked_add(baseline));
+        if decided.is_none_or(|decided| decided > stored.coin.tosses()) {
+            return Err(damaged("the number of a rollout's episodes"));
+        }
+        Ok(Self {
+            candidate_number: stored.candidate_number,
+            candidate: stored.candidate,
+            baseline: stored.baseline,
+            coin: stored.coin,
+            stage: stored.stage,
+            ..rollout
+        })
+    }
 }
 
 impl StagedRollout {
@@ -88,14 +144,7 @@ impl StagedRollout {
         for (m, constraint) in constraints.iter().enumerate() {
             constraint.check(m)?;
         }
-        let allowed = Interval::open(0.0, 1.0);
-        if !allowed.contains(failure_probability) {
-            return Err(Error::OutOfRange {
-                place: ArrayIndex::scalar("failure_probability"),
-                found: failure_probability,
-                allowed,
-            });
-        }
+        check_failure_probability(failure_probability)?;
         let level = failure_probability / constraints.len() as f64;
         let mut rollout = Self {
             baseline: played(&constraints, level),
@@ -171,13 +220,24 @@ impl StagedRollout {
             });
         }
         self.candidate_number += 1;
-        let level = share_of(
-            self.failure_probability,
-            self.candidate_number,
-            self.constraints.len(),
-        );
-        self.candidate = played(&self.constraints, level);
+        self.candidate = self.fresh_candidate(self.candidate_number);
         Ok(())
+    }
+
+    /// Nothing known about a candidate, at the levels that its number has.
+    fn fresh_candidate(&self, number: u64) -> Vec<PlayedCost> {
+        let level = share_of(self.failure_probability, number, self.constraints.len());
+        played(&self.constraints, level)
+    }
+
+    /// The rollout as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        to_bytes("a rollout", self)
+    }
+
+    /// The rollout of [`StagedRollout::to_bytes`]. Refuses bytes that are damaged or whose parts do not fit each other.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        from_bytes("a rollout", bytes)
     }
 
     /// The probability with which the candidate plays the next episode.
@@ -354,6 +414,76 @@ mod tests {
         assert!(refused(with(1.0, 0.5, f64::NAN), 0.1).starts_with("max_episode_cost[1] is NaN"));
         assert!(refused(with(1.0, 1.0, 2.0), 0.1).contains("not below the limit"));
         assert!(refused(CONSTRAINT, 1.0).starts_with("failure_probability is 1"));
+        let refusal = refused(CONSTRAINT, 1e-308);
+        assert_eq!(
+            refusal,
+            "failure_probability is 1e-308; it must lie in [1e-200, 1)"
+        );
         assert!(StagedRollout::new(vec![], 0.1, 0).is_err());
+    }
+
+    /// A rollout that was stored after some episodes of candidate and baseline.
+    fn stored() -> Vec<u8> {
+        let mut rollout = rollout(&[CONSTRAINT, CONSTRAINT]);
+        for _ in 0..60 {
+            rollout.use_candidate().unwrap();
+            rollout.record(&[0.1, 0.2]).unwrap();
+        }
+        postcard::to_stdvec(&rollout).unwrap()
+    }
+
+    fn read(bytes: &[u8]) -> Option<StagedRollout> {
+        postcard::from_bytes(bytes).ok()
+    }
+
+    // A stored rollout was read as it is: a list that was cut short panicked, a weight was NaN or above what the
+    // limits allow.
+    #[test]
+    fn a_stored_rollout_with_a_flipped_bit_is_refused_or_keeps_its_limits() {
+        let sound = stored();
+        assert!(read(&sound).is_some());
+        let flips = (0..sound.len()).flat_map(|place| [0x01, 0x80].map(move |flip| (place, flip)));
+        for (place, flip) in flips {
+            let mut bytes = sound.clone();
+            bytes[place] ^= flip;
+            let Some(mut rollout) = read(&bytes) else {
+                continue;
+            };
+            for _ in 0..3 {
+                let weight = rollout.weight();
+                for (constraint, played) in rollout.constraints.iter().zip(&rollout.candidate) {
+                    let mixed = weight * played.upper() + (1.0 - weight) * constraint.baseline_cost;
+                    assert!(mixed <= constraint.limit, "byte {place}: {mixed}");
+                }
+                if rollout.use_candidate().is_ok() {
+                    rollout.record(&[0.1, 0.2]).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_stored_rollout_whose_parts_do_not_fit_is_refused() {
+        let mut rollout = read(&stored()).unwrap();
+        let refused = |rollout: &StagedRollout| {
+            let bytes = postcard::to_stdvec(rollout).unwrap();
+            read(&bytes).is_none()
+        };
+        assert!(!refused(&rollout));
+        let sound = rollout.clone();
+        rollout.candidate.pop();
+        assert!(refused(&rollout));
+        rollout = sound.clone();
+        rollout.candidate[0] = PlayedCost::new(CONSTRAINT.largest, 0.5);
+        assert!(refused(&rollout));
+        rollout = sound.clone();
+        rollout.coin = Coin::new(0, 0);
+        assert!(refused(&rollout));
+        rollout = sound.clone();
+        rollout.candidate_number = 0;
+        assert!(refused(&rollout));
+        rollout = sound;
+        rollout.constraints[1].baseline_cost = 2.0;
+        assert!(refused(&rollout));
     }
 }

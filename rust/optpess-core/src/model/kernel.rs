@@ -7,17 +7,25 @@
 mod incoming;
 mod strips;
 
+use std::sync::OnceLock;
+
 use incoming::TransposedRows;
 use strips::InterleavedRows;
 
 use crate::error::{ArrayIndex, Error, Result};
-use crate::fast::isa::{Job, dot_rows, vectorised};
+use crate::fast::isa::{Job, ask_for, dot_rows, vectorised};
 use crate::model::StepKernel;
 use crate::model::sparse_rows::{SparseRows, compressed_rows};
 use crate::policy::{SUM_TOLERANCE, checked_sum};
 use crate::shape::Shape;
 use crate::sums::{dot, dot_two, propagate_rows, sum_and_signs};
 use crate::table::zeros;
+
+/// Full rows of fewer states than this stay full: vectors are faster.
+const LISTS_FROM: usize = 64;
+
+/// Rows with more entries than this have no interleaved copy: 12 bytes an entry would be missed more than the time.
+const MOST_INTERLEAVED: usize = 1 << 22;
 
 /// Whether a kernel is stored for each step or once for all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,17 +45,39 @@ pub enum RowStorage {
     Sparse(SparseRows),
 }
 
+/// Rows to be walked one after the other.
+#[derive(Debug, Clone, Copy)]
+pub enum WalkedRows<'a> {
+    /// `[rows, S]`.
+    Full(&'a [f64]),
+    /// Compressed rows.
+    Lists(&'a SparseRows),
+}
+
 /// A kernel each of whose rows sums to at most one: mass may leak, as it does from an empirical
 /// kernel at pairs never visited.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Kernel {
     num_states: usize,
     num_actions: usize,
     slices: Slices,
     rows: RowStorage,
-    /// A copy of sparse rows, in the layout that is fastest for all rows of a step.
-    strips: Option<InterleavedRows>,
-    incoming: Option<TransposedRows>,
+    /// A copy of sparse rows, in the layout that is fastest for all rows of a step; made when it is first used, and
+    /// done without if there is no memory for it.
+    strips: OnceLock<Option<InterleavedRows>>,
+    /// A copy of full rows that are mostly zeros, as lists; made when it is first used, and done without if there is no
+    /// memory for it.
+    lists: OnceLock<Option<SparseRows>>,
+    /// A copy by next state; made when it is first used, and done without if there is no memory for it.
+    incoming: OnceLock<Option<TransposedRows>>,
+}
+
+/// Copies of the rows do not count.
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Self) -> bool {
+        let sizes = |kernel: &Self| (kernel.num_states, kernel.num_actions, kernel.slices);
+        sizes(self) == sizes(other) && self.rows == other.rows
+    }
 }
 
 impl Kernel {
@@ -97,22 +127,76 @@ impl Kernel {
                 });
             }
         }
-        let pairs = num_states * num_actions;
-        let (strips, incoming) = match &rows {
-            RowStorage::Dense(_) => (None, None),
-            RowStorage::Sparse(rows) => (
-                InterleavedRows::new(rows, pairs)?,
-                Some(TransposedRows::new(rows, num_states, pairs)?),
-            ),
-        };
         Ok(Self {
             num_states,
             num_actions,
             slices,
             rows,
-            strips,
-            incoming,
+            strips: OnceLock::new(),
+            lists: OnceLock::new(),
+            incoming: OnceLock::new(),
         })
+    }
+
+    /// The interleaved copy of sparse rows, if it is worth its memory.
+    #[inline(always)]
+    fn strips(&self, rows: &SparseRows) -> Option<&InterleavedRows> {
+        let pairs = self.num_states * self.num_actions;
+        let made = || {
+            let small = rows.successors().len() <= MOST_INTERLEAVED;
+            small.then(|| InterleavedRows::new(rows, pairs).ok()?)?
+        };
+        self.strips.get_or_init(made).as_ref()
+    }
+
+    /// The rows in the form that is fastest for one row after the other: full rows that are mostly zeros as lists.
+    #[must_use]
+    pub fn rows_to_walk(&self) -> WalkedRows<'_> {
+        let data = match &self.rows {
+            RowStorage::Sparse(rows) => return WalkedRows::Lists(rows),
+            RowStorage::Dense(data) => data,
+        };
+        let made = || {
+            let worth_it = self.num_states >= LISTS_FROM;
+            let total = data.len() / self.num_states;
+            let rows = || SparseRows::of_full_rows(data, self.num_states, self.used_rows(), total);
+            worth_it.then(|| rows().ok()?)?
+        };
+        match self.lists.get_or_init(made) {
+            Some(lists) => WalkedRows::Lists(lists),
+            None => WalkedRows::Full(data),
+        }
+    }
+
+    /// The copy of sparse rows by next state.
+    fn incoming(&self, rows: &SparseRows) -> Option<&TransposedRows> {
+        let pairs = self.num_states * self.num_actions;
+        let made = || TransposedRows::new(rows, self.num_states, pairs).ok();
+        self.incoming.get_or_init(made).as_ref()
+    }
+
+    /// Asks for the elements of a table over states that belong to the successors of a pair; see
+    /// [`crate::fast::isa::ask_for`].
+    #[inline(always)]
+    pub(crate) fn ask_for_successors(&self, step: usize, pair: usize, table: &[f64]) {
+        if let RowStorage::Sparse(rows) = &self.rows {
+            for &state in rows.row(self.row_index(step, pair)).0 {
+                ask_for(table, state as usize);
+            }
+        }
+    }
+
+    /// How many entries the rows of a state have on average, at least 1.
+    #[must_use]
+    pub fn entries_per_state(&self) -> usize {
+        match self.rows_to_walk() {
+            WalkedRows::Full(_) => self.num_states * self.num_actions,
+            WalkedRows::Lists(rows) => {
+                let num_rows = rows.offsets().len() - 1;
+                (rows.successors().len() * self.num_actions).div_ceil(num_rows)
+            }
+        }
+        .max(1)
     }
 
     /// |S|.
@@ -368,7 +452,7 @@ impl StepKernel for Kernel {
             RowStorage::Sparse(rows) => {
                 assert!(values.len() >= self.num_states);
                 let mut done = 0;
-                if let Some(strips) = &self.strips {
+                if let Some(strips) = self.strips(rows) {
                     let slice = first / (self.num_states * self.num_actions);
                     // SAFETY: there is a value for every state.
                     unsafe { strips.expectation(slice, values, out) };
@@ -395,8 +479,8 @@ impl StepKernel for Kernel {
                 assert!(next.len() >= self.num_states);
                 // Under a deterministic policy most pairs have no mass; then scattering is less work.
                 let carrying = masses.iter().filter(|&&mass| mass > 0.0).count();
-                if let Some(incoming) = &self.incoming
-                    && 2 * carrying > masses.len()
+                if 2 * carrying > masses.len()
+                    && let Some(incoming) = self.incoming(rows)
                 {
                     let pairs = self.num_states * self.num_actions;
                     assert!(masses.len() >= pairs);

@@ -9,10 +9,10 @@ mod sparse_rows;
 mod step_kernel;
 mod transition_kernel;
 
-pub use kernel::{Kernel, RowStorage, Slices};
+pub use kernel::{Kernel, RowStorage, Slices, WalkedRows};
 pub use noise::{GaussianNoise, MAX_VARIANCE_PROXY, ObservationNoise, UniformNoise};
 pub use sparse_rows::SparseRows;
-pub use step_kernel::StepKernel;
+pub use step_kernel::{JointRows, StepKernel};
 pub use transition_kernel::TransitionKernel;
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
@@ -76,6 +76,12 @@ impl InitialDistribution {
     #[inline(always)]
     pub fn expectation(&self, values: &[f64]) -> f64 {
         crate::sums::dot(&self.0, values)
+    }
+
+    /// sum over s of mu(s) v_n(s) for each of N functions, side by side; to the bits of each alone.
+    #[must_use]
+    pub fn expectations<const N: usize>(&self, values: &[[f64; N]]) -> [f64; N] {
+        crate::sums::dot_each(&self.0, values)
     }
 }
 

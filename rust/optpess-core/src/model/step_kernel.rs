@@ -1,6 +1,8 @@
 //! The trait that evaluation and planning use for kernels of any storage: expectations over the next state, and their
 //! transpose.
 
+use crate::sums::dot_each;
+
 /// A kernel as two operations: an expectation over the next state, and its transpose.
 pub trait StepKernel {
     /// Whether recursions over this kernel run so often that they are compiled for each small number of states.
@@ -44,5 +46,36 @@ pub trait StepKernel {
                 self.propagate(step, pair, mass, next);
             }
         }
+    }
+}
+
+/// Rows of a kernel, for the expectations of several functions of the next state at once.
+pub trait JointRows: Sync {
+    /// sum over s' of P(s'|row) v_n(s') for each of N functions, side by side in `values`; each sum has the order of
+    /// additions, hence the bits, of [`StepKernel::expectation`]. `FAR` says that the values do not fit the caches of a
+    /// core, so that those of later rows are worth asking for in advance.
+    ///
+    /// # Safety
+    ///
+    /// The row must exist, and `values` must have an entry for every state.
+    unsafe fn expectations<const N: usize, const FAR: bool>(
+        &self,
+        row: usize,
+        values: &[[f64; N]],
+    ) -> [f64; N];
+}
+
+/// Rows in full, one after the other.
+impl JointRows for [f64] {
+    /// # Safety
+    ///
+    /// That of the trait.
+    #[inline(always)]
+    unsafe fn expectations<const N: usize, const FAR: bool>(
+        &self,
+        row: usize,
+        values: &[[f64; N]],
+    ) -> [f64; N] {
+        dot_each(&self[row * values.len()..][..values.len()], values)
     }
 }

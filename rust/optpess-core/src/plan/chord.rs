@@ -14,8 +14,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::certify::within;
+use crate::control::check_stopped;
 use crate::error::{Error, Result};
-use crate::plan::problem::{Objective, Oracle, Point, Vertex};
+use crate::plan::pace::{Chords, End, Pace};
+use crate::plan::problem::{MixingOracle, Objective, Oracle, Point, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -68,16 +70,16 @@ impl<P: Point> Chord<P> {
         let rise = self.above.reward() - self.below.reward();
         let run = self.above.cost() - self.below.cost();
         if rise > 0.0 && run > 0.0 {
-            rise / run
+            (rise / run).min(f64::MAX) // a slope that overflows is the steepest there is
         } else {
             0.0
         }
     }
 
-    /// The mixture of the two ends that meets the limit.
-    fn solution(&self, limit: f64, multiplier: f64, inductions: usize) -> ChordSolution {
+    /// The mixture of the two ends that meets the limit, or if the chord does not rise the lower end alone.
+    fn solution(&self, limit: f64, found: Found, inductions: usize) -> ChordSolution {
         let (below, above) = (&self.below, &self.above);
-        let weight_above = if multiplier > 0.0 {
+        let weight_above = if found.slope > 0.0 {
             ((limit - below.cost()) / (above.cost() - below.cost())).clamp(0.0, 1.0)
         } else {
             0.0
@@ -92,11 +94,31 @@ impl<P: Point> Chord<P> {
         ChordSolution {
             value: mix(below.reward(), above.reward()),
             cost: mix(below.cost(), above.cost()),
-            multiplier,
+            multiplier: found.multiplier,
             weight_above,
             inductions,
         }
     }
+}
+
+/// Where a search ended.
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    /// The slope of the last chord.
+    slope: f64,
+    /// The multiplier of the best bound; the slope, if the search was for the optimum.
+    multiplier: f64,
+    /// Whether the lower end moved.
+    below_moved: bool,
+}
+
+impl Found {
+    /// The policy of most reward is within the limit.
+    const UNLIMITED: Self = Self {
+        slope: 0.0,
+        multiplier: 0.0,
+        below_moved: false,
+    };
 }
 
 /// The answer: a mixture of two extreme points.
@@ -178,7 +200,7 @@ impl<P: Point> ChordSearch<P> {
     ///
     /// For callers that know some policy to be within the limit. If the search finds none, the cause is rounding and
     /// the error [`Error::NumericalTrouble`].
-    pub fn best_within<O: Oracle<Point = P>>(
+    pub fn best_within<O: MixingOracle<Point = P>>(
         &mut self,
         oracle: &mut O,
         limit: f64,
@@ -197,7 +219,7 @@ impl<P: Point> ChordSearch<P> {
 
     /// [`ChordSearch::best_within`] for callers that do not know whether a policy is within the limit;
     /// [`Error::Infeasible`] if none is.
-    pub fn find_within<O: Oracle<Point = P>>(
+    pub fn find_within<O: MixingOracle<Point = P>>(
         &mut self,
         oracle: &mut O,
         limit: f64,
@@ -219,25 +241,37 @@ impl<P: Point> ChordSearch<P> {
         oracle: &mut O,
         limit: f64,
     ) -> Result<ChordSolution> {
+        self.solve_at(&mut Chords, oracle, limit)
+    }
+
+    /// [`ChordSearch::solve`], with the multipliers and the end of the search chosen by a pace.
+    pub(crate) fn solve_at<O: Oracle<Point = P>>(
+        &mut self,
+        pace: &mut impl Pace,
+        oracle: &mut O,
+        limit: f64,
+    ) -> Result<ChordSolution> {
         let warm = std::mem::replace(&mut self.chord.warm, false);
         let mut inductions = 0;
         if !(warm && self.last_chord_brackets(oracle, limit)) {
             let Chord { below, above, .. } = &mut self.chord;
             oracle.extreme(Objective::MostReward, above);
+            oracle.check()?;
             inductions += 1;
             if within(above.cost(), limit) {
                 std::mem::swap(below, above);
                 self.inductions += inductions as u64;
-                return Ok(self.chord.solution(limit, 0.0, inductions));
+                return Ok(self.chord.solution(limit, Found::UNLIMITED, inductions));
             }
             oracle.extreme(Objective::LeastCost, below);
+            oracle.check()?;
             inductions += 1;
             self.check_feasible(oracle, limit)?;
         }
-        let (multiplier, _) = self.search(oracle, limit, &mut inductions)?;
+        let found = self.search(pace, oracle, limit, &mut inductions)?;
         self.chord.warm = true;
         self.inductions += inductions as u64;
-        Ok(self.chord.solution(limit, multiplier, inductions))
+        Ok(self.chord.solution(limit, found, inductions))
     }
 
     /// Whether the ends of the last chord lie on both sides of the limit in this problem too.
@@ -254,6 +288,7 @@ impl<P: Point> ChordSearch<P> {
             return Ok(());
         }
         let (least_cost, rounding) = least_cost_with(oracle, limit, below);
+        oracle.check()?;
         if within(least_cost, limit + rounding) {
             Ok(())
         } else {
@@ -261,50 +296,71 @@ impl<P: Point> ChordSearch<P> {
         }
     }
 
-    /// By how much rounding may have put the cost of the policy within the limit above it.
-    pub(crate) fn cost_rounding<O: Oracle<Point = P>>(
-        &mut self,
-        oracle: &mut O,
-        limit: f64,
-    ) -> f64 {
-        cost_rounding(oracle, limit, &mut self.chord.below)
+    /// The two ends of the last chord.
+    pub(super) fn into_ends(self) -> [P; 2] {
+        [self.chord.below, self.chord.above]
     }
 
-    /// Moves the ends of the chord until no policy lies above it; returns its slope, and whether the lower end moved.
+    /// Moves the ends of the chord until no policy lies above it, or until the pace is content.
     fn search<O: Oracle<Point = P>>(
         &mut self,
+        pace: &mut impl Pace,
         oracle: &mut O,
         limit: f64,
         inductions: &mut usize,
-    ) -> Result<(f64, bool)> {
+    ) -> Result<Found> {
         let noise = noise(oracle.shape());
         let mut below_moved = false;
         while *inductions < MAX_INDUCTIONS {
-            let multiplier = self.chord.slope();
+            check_stopped()?;
+            let slope = self.chord.slope();
+            let ends = [self.chord.below.cost(), self.chord.above.cost()];
+            let multiplier = pace.next(slope, ends, limit);
             let most = oracle.maximise(multiplier, &mut self.trial);
+            oracle.check()?;
             *inductions += 1;
             let Chord { below, above, .. } = &mut self.chord;
             let height = |point: &P| point.reward() - multiplier * point.cost();
             let size = |point: &P| point.reward().abs() + multiplier * point.cost().abs();
             let highest_end = height(below).max(height(above));
             let size_of_ends = size(below).max(size(above));
-            if most - highest_end <= noise * size_of_ends {
-                return Ok((multiplier, below_moved));
+            let mut improves = most - highest_end > noise * size_of_ends;
+            if improves {
+                oracle.locate(&mut self.trial);
+                let uncertain = noise * size(&self.trial).max(size_of_ends);
+                improves = height(&self.trial) - highest_end > uncertain;
             }
-            oracle.locate(&mut self.trial);
-            let uncertain = noise * size(&self.trial).max(size_of_ends);
-            if height(&self.trial) - highest_end <= uncertain {
-                return Ok((multiplier, below_moved));
+            // A chord that no policy lies above is an edge. Another multiplier shows only at which end it is best.
+            let is_chord = multiplier.to_bits() == slope.to_bits();
+            if !improves && is_chord {
+                return Ok(Found {
+                    slope,
+                    multiplier,
+                    below_moved,
+                });
             }
             // If rounding has put the least cost above the limit, a point that costs less than that end
             // belongs on its side too; on the other side it would reverse the chord.
-            let end = if within(self.trial.cost(), limit.max(below.cost())) {
-                below_moved = true;
-                below
+            let end = if improves {
+                let is_below = within(self.trial.cost(), limit.max(below.cost()));
+                below_moved |= is_below;
+                std::mem::swap(&mut self.trial, if is_below { below } else { above });
+                if is_below { End::Below } else { End::Above }
+            } else if height(below) >= height(above) {
+                End::Below
             } else {
-                above
+                End::Above
             };
-            std::mem::swap(&mut self.trial, end);
+            let found = |multiplier| Found {
+                slope: self.chord.slope(),
+                multiplier,
+                below_moved,
+            };
+            let reached = || self.chord.solution(limit, found(multiplier), 0).value;
+            let bound = most + multiplier * limit;
+            if let Some(multiplier) = pace.learn(multiplier, end, improves, bound, reached) {
+                return Ok(found(multiplier));
+            }
         }
         Err(Error::NumericalTrouble {
             solver: "parametric",
@@ -359,11 +415,11 @@ impl ChordSearch<Vertex> {
             });
         }
         let mut inductions = 0;
-        let (multiplier, moved) = self.search(oracle, limit, &mut inductions)?;
+        let searched = self.search(&mut Chords, oracle, limit, &mut inductions)?;
         self.inductions += inductions as u64;
-        let found = self.chord.solution(limit, multiplier, inductions);
+        let found = self.chord.solution(limit, searched, inductions);
         Ok(PartneredSolution {
-            below: moved,
+            below: searched.below_moved,
             above: found.weight_above > 0.0,
             value: found.value,
         })
@@ -374,7 +430,9 @@ impl ChordSearch<Vertex> {
 /// as attainable if the least cost is at most limit + rounding.
 pub fn least_cost_and_rounding<O: Oracle>(oracle: &mut O, limit: f64) -> Result<(f64, f64)> {
     let mut found = O::Point::for_shape(oracle.shape())?;
-    Ok(least_cost_with(oracle, limit, &mut found))
+    let found = least_cost_with(oracle, limit, &mut found);
+    oracle.check()?;
+    Ok(found)
 }
 
 fn least_cost_with<O: Oracle>(oracle: &mut O, limit: f64, found: &mut O::Point) -> (f64, f64) {
@@ -385,7 +443,7 @@ fn least_cost_with<O: Oracle>(oracle: &mut O, limit: f64, found: &mut O::Point) 
 
 /// By how much rounding may have put the cost of a point above the limit. It is relative to the absolute costs, because
 /// costs of both signs can cancel.
-fn cost_rounding<O: Oracle>(oracle: &mut O, limit: f64, point: &mut O::Point) -> f64 {
+pub(super) fn cost_rounding<O: Oracle>(oracle: &mut O, limit: f64, point: &mut O::Point) -> f64 {
     let magnitude = oracle.cost_magnitude(point);
     let relative = FEASIBILITY_WIDTH * point.cost().abs().max(limit.abs());
     relative.max(noise(oracle.shape()) * magnitude)

@@ -1,13 +1,16 @@
 //! The optimum of a known problem with one constraint, as a policy that is re-evaluated.
 
-use crate::certify::{Reevaluation, certify, within};
+use crate::certify::{Reevaluation, repair, within};
+use crate::control::Control;
 use crate::error::{ArrayIndex, Error, Interval, Result};
-use crate::evaluate::{Evaluator, evaluate, mix_policies};
-use crate::model::{ConstrainedMdp, StepKernel, TransitionKernel};
-use crate::plan::chord::ChordSearch;
-use crate::plan::induction::{Lagrangian, backward_induction};
-use crate::plan::problem::{Objective, Oracle, PlainOracle, PlanningProblem, Vertex};
-use crate::policy::MarkovPolicy;
+use crate::evaluate::{Heaviest, JointSweep, JointValues, MixedActions};
+use crate::model::ConstrainedMdp;
+use crate::parallel::Workers;
+use crate::plan::chord::{ChordSearch, ChordSolution, cost_rounding};
+use crate::plan::induction::Lagrangian;
+use crate::plan::known::{KnownOracle, KnownProblem, KnownVertex};
+use crate::plan::pace::Predictions;
+use crate::plan::problem::{Objective, Oracle, Point};
 use crate::table::{Signal, StepSignal};
 
 /// How far the re-evaluated value of a plan may be from the planner's own, relative to the size of the
@@ -17,115 +20,146 @@ pub(crate) const VALUE_WIDTH: f64 = 1e-9;
 /// The optimal policy of a constrained problem, and the two policies it mixes.
 #[derive(Debug, Clone)]
 pub struct ExactPlan {
-    /// The policy, re-evaluated and within the limit.
-    pub policy: MarkovPolicy,
+    /// The policy, re-evaluated and within the limit: a mixture of at most two deterministic policies, the one within
+    /// the limit first.
+    pub policy: MixedActions,
     /// V(g_r), as re-evaluated.
     pub value: f64,
-    /// The optimal multiplier.
+    /// The optimal multiplier or, with a tolerance, that of the bound.
     pub multiplier: f64,
     /// An upper bound on the optimum: the Lagrangian at the multiplier.
     pub bound: f64,
     /// V(g_c) as re-evaluated, the limit, and the repair if there was one.
     pub certificate: Reevaluation,
-    /// The deterministic policies that are mixed, with their weights; the one within the limit first.
-    pub ends: Vec<(f64, MarkovPolicy)>,
     /// How many backward inductions the search took, without the one for the bound.
     pub inductions: usize,
 }
 
 /// The reward and one cost of a known model as a planning problem; the caller has checked that it has such a cost.
 #[must_use]
-pub fn problem_of(
-    model: &ConstrainedMdp,
-    constraint: usize,
-) -> PlanningProblem<'_, Signal, Signal, TransitionKernel> {
-    PlanningProblem {
+pub fn problem_of(model: &ConstrainedMdp, constraint: usize) -> KnownProblem<'_, Signal, Signal> {
+    KnownProblem {
         shape: model.shape(),
         reward: model.reward(),
         cost: &model.costs()[constraint],
-        kernel: model.kernel(),
+        kernel: model.kernel().kernel(),
         initial: model.initial(),
     }
 }
 
-/// max V(g_r) subject to V(g_c) <= limit, as a policy with its certificate.
-///
-/// [`evaluate`] re-evaluates the policy and [`backward_induction`] computes the bound; neither takes part in the
-/// search. If the least attainable cost meets the limit only to rounding, so does the plan; its slack may then be a
-/// rounding error below zero.
-pub fn solve_exactly<R: StepSignal, C: StepSignal, K: StepKernel>(
-    problem: &PlanningProblem<'_, R, C, K>,
+/// max V(g_r) subject to V(g_c) <= limit, as a policy with its certificate, on one thread.
+pub fn solve_exactly<R: StepSignal + Sync, C: StepSignal + Sync>(
+    problem: &KnownProblem<'_, R, C>,
     limit: f64,
 ) -> Result<ExactPlan> {
+    solve_to(problem, limit, 0.0, Workers::alone(&Control::default()))
+}
+
+/// [`solve_exactly`] on several threads. With a positive tolerance the search ends as soon as the value is known to be
+/// at most that far below the optimum.
+///
+/// The policy is evaluated again after the search, and a separate induction computes the bound. If the least attainable
+/// cost meets the limit only to rounding, so does the plan; its slack may then be a rounding error below zero.
+pub fn solve_to<R: StepSignal + Sync, C: StepSignal + Sync>(
+    problem: &KnownProblem<'_, R, C>,
+    limit: f64,
+    tolerance: f64,
+    workers: Workers<'_>,
+) -> Result<ExactPlan> {
     let (shape, kernel, initial) = (problem.shape, problem.kernel, problem.initial);
-    let mut oracle = PlainOracle::new(problem)?;
+    let mut oracle = KnownOracle::new(problem, workers)?;
     let mut search = ChordSearch::new(shape)?;
-    let found = search.solve(&mut oracle, limit)?;
-    let (below, above) = (search.chord().below(), search.chord().above());
-    let mut ends = vec![below.policy(shape)?];
-    let mut weights = vec![1.0 - found.weight_above];
+    let found = search.solve_at(&mut Predictions::new(tolerance), &mut oracle, limit)?;
+    let [mut below, above] = search.into_ends();
     let mut size = below.reward().abs();
+    let (mut ends, mut weights) = (vec![below.actions().clone()], vec![1.0]);
     if found.weight_above > 0.0 {
-        ends.push(above.policy(shape)?);
-        weights.push(found.weight_above);
         size = size.max(above.reward().abs());
+        ends.push(above.into_actions());
+        weights = vec![1.0 - found.weight_above, found.weight_above];
     }
-    let mixed = match &ends[..] {
-        [single] => single.clone(),
-        _ => mix_policies(&ends, &weights, kernel, initial)?,
+    let mut policy = MixedActions::new(shape, ends, weights, kernel, initial, workers)?;
+    let [mut value, cost] = oracle.evaluate(&policy)?;
+    let mut certificate = Reevaluation {
+        cost,
+        limit,
+        repair: 0.0,
     };
-    let rounding = search.cost_rounding(&mut oracle, limit);
-    let (policy, certificate) = reevaluated(problem, mixed, &ends[0], limit, rounding)?;
-    let value = evaluate(&policy, problem.reward, kernel, initial)?;
-    // The rounding of the cost, in units of reward.
-    let priced_rounding = found.multiplier * rounding;
-    if (value - found.value).abs() > VALUE_WIDTH * size + priced_rounding {
-        return Err(Error::NumericalTrouble {
-            solver: "parametric",
-            status: format!("claimed the value {}, re-evaluated {value}", found.value),
-        });
+    if !within(cost, limit) {
+        let rounding = cost_rounding(&mut oracle, limit, &mut below);
+        oracle.check()?;
+        if !(within(cost, limit + rounding) && within(limit, below.cost())) {
+            let mut mixed = |repair: f64| {
+                let above = found.weight_above * (1.0 - repair);
+                policy.reweigh(vec![1.0 - above, above], kernel, initial, workers)?;
+                let [reward, cost] = oracle.evaluate(&policy)?;
+                value = reward;
+                Ok(cost)
+            };
+            certificate = repair(cost, below.cost(), limit, &mut mixed)?.into();
+        }
     }
-    let signal = Lagrangian::of_one(problem.reward, problem.cost, &found.multiplier);
-    let greedy = backward_induction(shape, &signal, kernel)?;
+    check_value(&mut oracle, limit, &mut below, &found, value, size)?;
     Ok(ExactPlan {
         policy,
         value,
         multiplier: found.multiplier,
-        bound: initial.expectation(greedy.values().step(0)) + found.multiplier * limit,
+        bound: lagrangian_bound(problem, found.multiplier, workers)? + found.multiplier * limit,
         certificate,
-        ends: weights.into_iter().zip(ends).collect(),
         inductions: found.inductions,
     })
 }
-
-/// [`certify`] for a known model: if the least attainable cost equals the limit to rounding, no policy has slack for a
-/// repair, and the rounding error remains.
-fn reevaluated<R: StepSignal, C: StepSignal, K: StepKernel>(
-    problem: &PlanningProblem<'_, R, C, K>,
-    mut policy: MarkovPolicy,
-    safe: &MarkovPolicy,
+/// Refuses a plan whose value, evaluated again, is not what the search found.
+fn check_value<R: StepSignal + Sync, C: StepSignal + Sync>(
+    oracle: &mut KnownOracle<'_, R, C>,
     limit: f64,
-    rounding: f64,
-) -> Result<(MarkovPolicy, Reevaluation)> {
-    let (cost, kernel, initial) = (problem.cost, problem.kernel, problem.initial);
-    let mut evaluator = Evaluator::new(problem.shape)?;
-    let found = evaluator.evaluate(&policy, cost, kernel, initial);
-    let safe_cost = evaluator.evaluate(safe, cost, kernel, initial);
-    if !within(found, limit) && within(found, limit + rounding) && within(limit, safe_cost) {
-        let reevaluation = Reevaluation {
-            cost: found,
-            limit,
-            repair: 0.0,
-        };
-        return Ok((policy, reevaluation));
+    below: &mut KnownVertex,
+    found: &ChordSolution,
+    value: f64,
+    size: f64,
+) -> Result<()> {
+    let difference = (value - found.value).abs();
+    if difference <= VALUE_WIDTH * size {
+        return Ok(());
     }
-    let evaluator = &mut evaluator;
-    let certificate = certify(evaluator, &mut policy, safe, cost, kernel, initial, limit)?;
-    Ok((policy, certificate.into()))
+    // The rounding of the cost, in units of reward.
+    let priced_rounding = found.multiplier * cost_rounding(oracle, limit, below);
+    oracle.check()?;
+    if difference <= VALUE_WIDTH * size + priced_rounding {
+        return Ok(());
+    }
+    Err(Error::NumericalTrouble {
+        solver: "parametric",
+        status: format!("claimed the value {}, re-evaluated {value}", found.value),
+    })
+}
+
+/// max over policies of V(g_r) - multiplier V(g_c), by an induction on that one signal.
+fn lagrangian_bound<R: StepSignal + Sync, C: StepSignal + Sync>(
+    problem: &KnownProblem<'_, R, C>,
+    multiplier: f64,
+    workers: Workers<'_>,
+) -> Result<f64> {
+    let signal = Lagrangian::of_one(problem.reward, problem.cost, &multiplier);
+    let mut values = JointValues::rolling(problem.shape)?;
+    let sweep = JointSweep {
+        shape: problem.shape,
+        signals: &signal,
+        kernel: problem.kernel,
+        workers,
+    };
+    sweep.run(&Heaviest { weights: [1.0] }, &mut values, None)?;
+    let [found] = problem.initial.expectations(values.first_step());
+    Ok(found)
 }
 
 /// The policy at one end of the trade-off between the reward and one cost of a known model.
-pub fn extreme(model: &ConstrainedMdp, constraint: usize, objective: Objective) -> Result<Vertex> {
+pub fn extreme(
+    model: &ConstrainedMdp,
+    constraint: usize,
+    objective: Objective,
+    workers: Workers<'_>,
+) -> Result<KnownVertex> {
     let count = model.costs().len();
     if constraint >= count {
         return Err(Error::OutOfRange {
@@ -134,7 +168,10 @@ pub fn extreme(model: &ConstrainedMdp, constraint: usize, objective: Objective) 
             allowed: Interval::closed(0.0, (count - 1) as f64),
         });
     }
-    let mut found = Vertex::new(model.shape())?;
-    PlainOracle::new(&problem_of(model, constraint))?.extreme(objective, &mut found);
+    let problem = problem_of(model, constraint);
+    let mut oracle = KnownOracle::new(&problem, workers)?;
+    let mut found = KnownVertex::for_shape(model.shape())?;
+    oracle.extreme(objective, &mut found);
+    oracle.check()?;
     Ok(found)
 }

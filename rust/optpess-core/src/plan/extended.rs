@@ -18,7 +18,9 @@ use crate::model::{InitialDistribution, StepKernel};
 use crate::plan::chord::ChordSearch;
 use crate::plan::exact::VALUE_WIDTH;
 use crate::plan::induction::{Lagrangian, Maximise};
-use crate::plan::problem::{Objective, Oracle, PairWork, PlanningProblem, Point, Vertex};
+use crate::plan::problem::{
+    ActionPoint, MixingOracle, Objective, Oracle, PairWork, PlanningProblem, Point, Vertex,
+};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 use crate::sums::{dot, dot_two};
@@ -73,7 +75,9 @@ impl Point for ExtendedVertex {
     fn reward(&self) -> f64 {
         self.vertex.reward
     }
+}
 
+impl ActionPoint for ExtendedVertex {
     #[inline(always)]
     fn actions(&self) -> &[u32] {
         &self.vertex.actions
@@ -336,7 +340,14 @@ where
         let problem = self.problem.on(&kernel);
         problem.cost_magnitude(work, &point.vertex.actions)
     }
+}
 
+impl<R, C, W> MixingOracle for ExtendedOracle<'_, R, C, W>
+where
+    R: StepSignal,
+    C: StepSignal,
+    W: BorrowMut<ExtendedWork>,
+{
     /// Each end is followed on its own kernel.
     fn mix(
         &mut self,
@@ -346,7 +357,7 @@ where
         mixed: &mut MarkovPolicy,
     ) {
         let kernels = ends.map(|end| end.kernel(self.shape()));
-        let [below, above] = ends.map(Point::actions);
+        let [below, above] = ends.map(|end| &end.vertex.actions[..]);
         let ends = [(below, &kernels[0]), (above, &kernels[1])];
         let mixer = &mut self.work.borrow_mut().mixer;
         mixer.mix(ends, weight, self.problem.initial, completion, mixed);

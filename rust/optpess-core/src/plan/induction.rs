@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::evaluate::{Choice, Expected, Sweep, Wanted};
-use crate::model::{ConstrainedMdp, StepKernel};
+use crate::model::StepKernel;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
-use crate::table::{Signal, StateValues, StepSignal, zeros};
+use crate::table::{StateValues, StepSignal, zeros};
 
 /// Relative width of a tie in a lexicographic induction: actions whose first criterion differs by
 /// less than this are compared by the second. Rounding breaks exact ties of integer-valued
@@ -48,6 +48,38 @@ impl Choice<1> for Maximise<'_> {
     }
 }
 
+/// The action of least cost and, among those, of most reward (`COST_FIRST`), or of most reward and, among those, of
+/// least cost, from the (reward, cost) of every action. First criteria that differ by less than `tie_width`,
+/// relatively, are ties; ties of both go to the lowest action.
+#[inline(always)]
+pub(super) fn lexicographic_best<const COST_FIRST: bool>(
+    tie_width: f64,
+    points: impl Iterator<Item = (f64, f64)> + Clone,
+) -> usize {
+    let criteria = || {
+        points.clone().map(|(gain, loss)| {
+            if COST_FIRST {
+                (-loss, gain)
+            } else {
+                (gain, -loss)
+            }
+        })
+    };
+    let (mut best, mut magnitude) = (f64::NEG_INFINITY, 0.0_f64);
+    for (first, _) in criteria() {
+        best = best.max(first);
+        magnitude = magnitude.max(first.abs());
+    }
+    let acceptable = best - tie_width * magnitude;
+    let (mut best_second, mut best_action) = (f64::NEG_INFINITY, 0);
+    for (action, (first, second)) in criteria().enumerate() {
+        if first >= acceptable && second > best_second {
+            (best_second, best_action) = (second, action);
+        }
+    }
+    best_action
+}
+
 /// Takes the action of least cost and, among those, of most reward (`COST_FIRST`), or of most reward and, among those,
 /// of least cost. First criteria that differ by less than `tie_width`, relatively, are ties; ties of both go to the
 /// lowest action.
@@ -66,28 +98,8 @@ impl<const COST_FIRST: bool> Choice<2> for Lexicographic<'_, COST_FIRST> {
 
     #[inline(always)]
     fn choose(&mut self, step: usize, state: usize, [reward, cost]: [&[f64]; 2]) -> [f64; 2] {
-        let criteria = || {
-            let each = reward.iter().zip(cost);
-            each.map(|(&gain, &loss)| {
-                if COST_FIRST {
-                    (-loss, gain)
-                } else {
-                    (gain, -loss)
-                }
-            })
-        };
-        let (mut best, mut magnitude) = (f64::NEG_INFINITY, 0.0_f64);
-        for (first, _) in criteria() {
-            best = best.max(first);
-            magnitude = magnitude.max(first.abs());
-        }
-        let acceptable = best - self.tie_width * magnitude;
-        let (mut best_second, mut best_action) = (f64::NEG_INFINITY, 0);
-        for (action, (first, second)) in criteria().enumerate() {
-            if first >= acceptable && second > best_second {
-                (best_second, best_action) = (second, action);
-            }
-        }
+        let points = reward.iter().copied().zip(cost.iter().copied());
+        let best_action = lexicographic_best::<COST_FIRST>(self.tie_width, points);
         self.actions[step * self.states + state] = best_action as u32;
         [reward[best_action], cost[best_action]]
     }
@@ -255,31 +267,4 @@ pub fn backward_induction<G: StepSignal, K: StepKernel>(
     let mut plan = GreedyPlan::new(shape)?;
     plan.maximise(signal, kernel);
     Ok(plan)
-}
-
-/// The best policy for the Lagrangian of a known model, with its value
-/// max over policies of weight V(r) - sum_m l_m V(c_m).
-///
-/// For any multipliers l >= 0, that maximum plus sum_m l_m tau_m bounds V* from above (weak duality): this is the
-/// certificate of optimality.
-pub fn lagrangian_plan(
-    model: &ConstrainedMdp,
-    reward_weight: f64,
-    multipliers: &[f64],
-) -> Result<(GreedyPlan, f64)> {
-    let signal = Lagrangian::new(model.reward(), model.costs(), multipliers);
-    let signal = signal.with_reward_weight(reward_weight);
-    let plan = backward_induction(model.shape(), &signal, &**model.kernel().kernel())?;
-    let value = model.initial().expectation(plan.values().step(0));
-    Ok((plan, value))
-}
-
-/// Reward and costs of a deterministic policy of a known model.
-pub fn locate(model: &ConstrainedMdp, plan: &GreedyPlan) -> Result<(f64, Vec<f64>)> {
-    let policy = plan.policy()?;
-    let value = |signal: &Signal| {
-        crate::evaluate::evaluate(&policy, signal, model.kernel(), model.initial())
-    };
-    let costs: Result<Vec<f64>> = model.costs().iter().map(value).collect();
-    Ok((value(model.reward())?, costs?))
 }

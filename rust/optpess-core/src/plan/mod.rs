@@ -2,26 +2,36 @@
 //! from or whether they are biased.
 //!
 //! `induction.rs` maximises one signal, `problem.rs` poses a reward and a cost on one kernel, `chord.rs` finds the best
-//! reward for a limit, `exact.rs` and `frontier.rs` do so for known models, `extended.rs` chooses the kernel too.
+//! reward for a limit with the multipliers of `pace.rs`, `extended.rs` chooses the kernel too. For known models, which
+//! may be large, `known.rs` has the oracle, `exact.rs` and `frontier.rs` use it, and `lagrangian.rs` maximises with any
+//! number of costs.
 
 mod chord;
 mod exact;
 mod extended;
 mod frontier;
 mod induction;
+mod known;
+mod lagrangian;
 mod mirror_ascent;
+mod pace;
 mod problem;
 
 pub use chord::{
     Chord, ChordSearch, ChordSolution, PLANNING_MARGIN, PartneredSolution, least_cost_and_rounding,
 };
-pub use exact::{ExactPlan, extreme, problem_of, solve_exactly};
+pub use exact::{ExactPlan, extreme, problem_of, solve_exactly, solve_to};
 pub use extended::{
     Extended, ExtendedOracle, ExtendedPlan, ExtendedVertex, ExtendedWork, extended_induction,
     solve_extended,
 };
-pub use frontier::frontier;
+pub use frontier::{FoundFrontier, FrontierRequest, frontier, frontier_to};
 pub(crate) use induction::TIE_WIDTH;
-pub use induction::{GreedyPlan, Lagrangian, backward_induction, lagrangian_plan, locate};
+pub use induction::{GreedyPlan, Lagrangian, backward_induction};
+pub use known::{KnownOracle, KnownProblem, KnownVertex};
+pub use lagrangian::{LagrangianPlan, best_actions, evaluate_all, lagrangian_plan};
 pub use mirror_ascent::MirrorAscent;
-pub use problem::{Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork, Point, Vertex};
+pub use problem::{
+    ActionPoint, MixingOracle, Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork,
+    Point, Vertex,
+};

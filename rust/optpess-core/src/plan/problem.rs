@@ -92,6 +92,10 @@ pub trait Point: Sized {
     fn cost(&self) -> f64;
     /// V(g_r).
     fn reward(&self) -> f64;
+}
+
+/// A point whose policy is a table of 32-bit actions.
+pub trait ActionPoint: Point {
     /// The action at each step and state, `[H, S]`.
     fn actions(&self) -> &[u32];
 }
@@ -112,8 +116,15 @@ pub trait Oracle {
     /// Writes the point at one end, with its cost and reward, into `found`.
     fn extreme(&mut self, objective: Objective, found: &mut Self::Point);
 
-    /// Computes the cost and reward of a point.
+    /// Computes the cost and reward of a point that [`Oracle::maximise`] has written; nothing is left to do if that
+    /// computes them too.
     fn locate(&mut self, point: &mut Self::Point);
+
+    /// [`Error::Interrupted`] if the call was stopped; then the last answer is worthless.
+    #[inline(always)]
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 
     /// Turns the ends of the last problem's chord, whose slope is given, into points of this problem, and computes
     /// their costs and rewards.
@@ -121,7 +132,10 @@ pub trait Oracle {
 
     /// V(|g_c|) of a point, to which the rounding of its cost is relative.
     fn cost_magnitude(&mut self, point: &mut Self::Point) -> f64;
+}
 
+/// An oracle that writes mixtures of its points as one policy.
+pub trait MixingOracle: Oracle {
     /// Writes the policy of the mixture (1 - weight) first + weight second; `completion` is used where neither has
     /// mass.
     fn mix(
@@ -147,7 +161,9 @@ impl Point for Vertex {
     fn reward(&self) -> f64 {
         self.reward
     }
+}
 
+impl ActionPoint for Vertex {
     #[inline(always)]
     fn actions(&self) -> &[u32] {
         &self.actions
@@ -385,7 +401,15 @@ where
         let work = &mut self.work.borrow_mut().pair;
         self.problem.cost_magnitude(work, &point.actions)
     }
+}
 
+impl<R, C, K, W> MixingOracle for PlainOracle<'_, R, C, K, W>
+where
+    R: StepSignal,
+    C: StepSignal,
+    K: StepKernel,
+    W: BorrowMut<PlanningWork>,
+{
     fn mix(
         &mut self,
         ends: [&Vertex; 2],

@@ -2,12 +2,15 @@
 
 mod schedule;
 mod spread;
+mod state;
 mod sum;
 
 pub use schedule::record_points;
 pub use spread::{Spread, SpreadCurve};
+pub use state::RecorderState;
 pub use sum::CompensatedSum;
 
+use serde::{Deserialize, Serialize};
 use strum::EnumCount;
 
 use crate::learn::{Deployment, Mixture, PolicySource};
@@ -43,7 +46,7 @@ impl TrueValues {
 ///
 /// V(r) and V(c) are those of what is deployed: of the policy, or of the mixture. With several constraints V(c) - tau
 /// stands for the largest V(c_m) - tau_m of any of them.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ReplicateRecord {
     /// sum of V* - V(r) up to each record point, signed.
     pub reward_regret: Vec<f64>,
@@ -117,7 +120,7 @@ impl ReplicateRecord {
 }
 
 /// What a record keeps of a mixture.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct NotedMixture {
     number: u64,
     weight: f64,
@@ -276,6 +279,20 @@ impl<'a, V: Number> Recorder<'a, V> {
         for record in &mut self.records {
             record.first_planned.get_or_insert(first);
             record.plays[source as usize] += count;
+        }
+    }
+
+    /// How many episodes have been added.
+    #[must_use]
+    #[inline(always)]
+    pub fn episodes(&self) -> u64 {
+        self.episodes
+    }
+
+    /// Makes the episode that was added last a record point, as if it were the last of the run.
+    pub fn end_here(&mut self, multiplier: V) {
+        if self.episodes > self.last_point {
+            self.take(multiplier);
         }
     }
 

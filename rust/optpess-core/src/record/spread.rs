@@ -1,5 +1,7 @@
 //! Mean, least and greatest of the numbers between two record points.
 
+use serde::{Deserialize, Serialize};
+
 use crate::number::Number;
 
 /// The sum, the least and the greatest of some numbers: of one replicate, or of several in lanes.
@@ -32,6 +34,23 @@ impl<V: Number> Spread<V> {
         self.greatest = V::select_greater((number, self.greatest), number, self.greatest);
     }
 
+    /// The sum, the least and the greatest of one lane, from which [`Spread::from_parts`] goes on.
+    #[must_use]
+    pub fn parts(&self, lane: usize) -> [f64; 3] {
+        [&self.sum, &self.least, &self.greatest].map(|number| number.lane(lane))
+    }
+
+    /// Spreads that go on from the parts of each lane.
+    #[must_use]
+    pub fn from_parts(parts: impl Fn(usize) -> [f64; 3]) -> Self {
+        let [sum, least, greatest] = [0, 1, 2].map(|part| V::from_lanes(|lane| parts(lane)[part]));
+        Self {
+            sum,
+            least,
+            greatest,
+        }
+    }
+
     /// The mean of the `count` numbers of one lane, their least and their greatest.
     #[must_use]
     pub fn of_lane(&self, lane: usize, count: u64) -> [f64; 3] {
@@ -43,7 +62,7 @@ impl<V: Number> Spread<V> {
 }
 
 /// A curve of means, of least and of greatest numbers, each of the episodes since the record point before.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SpreadCurve {
     /// The means.
     pub mean: Vec<f64>,

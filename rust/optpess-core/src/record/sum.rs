@@ -1,10 +1,12 @@
 //! Compensated sums of very many small numbers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::number::Number;
 
 /// A running sum with a second sum of the errors of its additions: its error does not grow with the number of terms, so
 /// 10^9 regrets of 10^-3 still add up to the last digits.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CompensatedSum<V: Number = f64> {
     sum: V,
     correction: V,
@@ -31,6 +33,21 @@ impl<V: Number> CompensatedSum<V> {
         let positive = (term, V::default());
         self.sum = V::select_greater(positive, added.sum, self.sum);
         self.correction = V::select_greater(positive, added.correction, self.correction);
+    }
+
+    /// The sum and the correction of one lane, from which [`CompensatedSum::from_parts`] goes on.
+    #[must_use]
+    pub fn parts(&self, lane: usize) -> [f64; 2] {
+        [self.sum.lane(lane), self.correction.lane(lane)]
+    }
+
+    /// Sums that go on from the parts of each lane.
+    #[must_use]
+    pub fn from_parts(parts: impl Fn(usize) -> [f64; 2]) -> Self {
+        Self {
+            sum: V::from_lanes(|lane| parts(lane)[0]),
+            correction: V::from_lanes(|lane| parts(lane)[1]),
+        }
     }
 
     /// The sum so far.

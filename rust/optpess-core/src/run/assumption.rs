@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use crate::control::Control;
 use crate::error::Result;
 use crate::evaluate::Evaluator;
 use crate::learn::{AnyLearner, BaselineClaim, Learner};
 use crate::model::ConstrainedMdp;
-use crate::plan::{Objective, extreme};
+use crate::parallel::Workers;
+use crate::plan::{Objective, Point, extreme};
 use crate::run::replicate::check_model;
 
 /// The allowance for rounding, relative to the size of the values compared.
@@ -57,9 +59,12 @@ impl SafetyClaim {
         let Some(margin) = learner.margin() else {
             return Ok(None);
         };
+        let control = Control::default();
+        let workers = Workers::alone(&control);
+        let least = extreme(model, 0, Objective::LeastCostAlone, workers)?;
         Ok(Some(Self {
             stated: StatedCost::SomePolicyAtMost(margin.safe_cost()),
-            true_cost: extreme(model, 0, Objective::LeastCostAlone)?.cost(),
+            true_cost: least.cost(),
         }))
     }
 

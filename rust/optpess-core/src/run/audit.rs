@@ -1,5 +1,6 @@
 //! The audit: whether the paper's events and lemmas held in a run, checked against the true model at every episode.
 
+use serde::{Deserialize, Serialize};
 use strum::{EnumCount, VariantArray};
 
 use crate::confidence::constants::{Schedule, log_factor, multiplier_bound, tightening_horizon};
@@ -44,12 +45,15 @@ pub enum Check {
     MultiplierBound,
     /// lambda^{k+1} >= sum of (V-hat(c tilde) + eps - tau), the telescoping behind the violation bound.
     Telescoping,
+    /// Sums and P-hat, which the learner updates episode by episode, against compensated sums and the counts; two checks
+    /// for every row that is visited.
+    Drift,
     /// The policy that the learner was told of is as safe as it was told (Assumption 2.2); checked once a run.
     SafetyAssumption,
 }
 
 /// The result of one check over a run.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Finding {
     /// How often it was made.
     pub made: u64,
@@ -62,7 +66,7 @@ pub struct Finding {
 }
 
 /// The results of all checks of one replicate, in the order of [`Check`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Audit {
     /// One finding a check.
     pub findings: [Finding; Check::COUNT],
@@ -82,6 +86,12 @@ pub(crate) struct Auditor<'m> {
     model: &'m ConstrainedMdp,
     optimal_value: f64,
     log_factor: f64,
+    state: AuditState,
+}
+
+/// What an audit remembers between two episodes.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct AuditState {
     /// eps_k and eta_k, with the margin they belong to; None while c0 is being estimated.
     schedule: Option<(SafetyMargin, Schedule)>,
     /// C'' and the sum of eps_u up to it.
@@ -93,8 +103,17 @@ pub(crate) struct Auditor<'m> {
     /// Whether Algorithm 2 has been played: only its multiplier telescopes.
     telescopes: bool,
     mixture_bounds: MixtureBounds,
+    /// The sums of rewards and costs of every row, `[H, S, A]`.
+    sums: Vec<[CompensatedSum; 2]>,
     audit: Audit,
     episode: u64,
+}
+
+impl AuditState {
+    /// The results so far.
+    pub(crate) fn findings(self) -> Audit {
+        self.audit
+    }
 }
 
 impl<'m> Auditor<'m> {
@@ -122,10 +141,7 @@ impl<'m> Auditor<'m> {
                 }
             }
         }
-        let mut auditor = Self {
-            model,
-            optimal_value,
-            log_factor: log_factor(shape, terms.num_episodes(), delta),
+        let state = AuditState {
             schedule,
             tightening,
             sum_of_tightenings,
@@ -133,29 +149,56 @@ impl<'m> Auditor<'m> {
             multiplier_rounding: 0.0,
             telescopes: false,
             mixture_bounds: MixtureBounds::default(),
+            sums: compensated_sums(learner),
             audit: Audit {
                 findings: [Finding::default(); Check::COUNT],
             },
             episode: learner.episodes_observed(),
         };
+        let mut auditor = Self::resumed(model, learner, optimal_value, state);
         if let Some(claim) = claim {
             auditor.note(Check::SafetyAssumption, claim.excess());
         }
         auditor
     }
 
+    /// An audit that goes on from a state.
+    pub(crate) fn resumed(
+        model: &'m ConstrainedMdp,
+        learner: &AnyLearner,
+        optimal_value: f64,
+        state: AuditState,
+    ) -> Self {
+        let terms = learner.terms();
+        Self {
+            model,
+            optimal_value,
+            log_factor: log_factor(
+                learner.shape(),
+                terms.num_episodes(),
+                terms.failure_probability(),
+            ),
+            state,
+        }
+    }
+
+    /// What it remembers.
+    pub(crate) fn state(&self) -> &AuditState {
+        &self.state
+    }
+
     pub(crate) fn finish(self) -> Audit {
-        self.audit
+        self.state.findings()
     }
 
     /// Notes a check, which fails if `excess` is positive.
     #[inline(always)]
     fn note(&mut self, check: Check, excess: f64) {
-        let finding = &mut self.audit.findings[check as usize];
+        let finding = &mut self.state.audit.findings[check as usize];
         finding.made += 1;
         if excess > 0.0 {
             finding.failed += 1;
-            finding.first_failure.get_or_insert(self.episode);
+            finding.first_failure.get_or_insert(self.state.episode);
             finding.worst_excess = finding.worst_excess.max(excess);
         }
     }
@@ -208,11 +251,11 @@ impl<'m> Auditor<'m> {
 
     /// The cost bounds of a mixture and of its members against the truth.
     fn check_mixture(&mut self, mixture: &Mixture, judged: &MixtureJudge<'_>) {
-        let mut bounds = std::mem::take(&mut self.mixture_bounds);
+        let mut bounds = std::mem::take(&mut self.state.mixture_bounds);
         bounds.check(mixture, judged, |check, cost, bound| {
             self.note_inside(check, cost, [f64::NEG_INFINITY, bound]);
         });
-        self.mixture_bounds = bounds;
+        self.state.mixture_bounds = bounds;
     }
 
     /// The four deviation conditions for a row that has just changed.
@@ -247,6 +290,39 @@ impl<'m> Auditor<'m> {
         self.note(Check::TransitionBernstein, bernstein);
     }
 
+    /// The sums of a row that was just counted, against compensated ones.
+    fn check_sums(&mut self, learner: &AnyLearner, row: usize, [reward, cost]: [f64; 2]) {
+        let estimates = learner.estimates();
+        let (reward_sums, cost_sums) = estimates.sums();
+        let visits = f64::from(estimates.visits()[row]);
+        let sums = &mut self.state.sums[row];
+        let terms = [(reward, reward_sums[row]), (cost, cost_sums[row])];
+        let mut excess = f64::NEG_INFINITY;
+        for (sum, (term, kept)) in sums.iter_mut().zip(terms) {
+            sum.add(term);
+            let value = sum.value();
+            // Each of N additions rounds a sum of at most that size.
+            let rounding = visits * f64::EPSILON * value.abs().max(visits);
+            excess = excess.max((kept - value).abs() - rounding);
+        }
+        self.note(Check::Drift, excess);
+    }
+
+    /// P-hat of the rows of an episode, as the plan used it, against the counts.
+    fn check_frequencies(&mut self, learner: &AnyLearner, seen: &Trajectory) {
+        let (shape, estimates) = (learner.shape(), learner.estimates());
+        for step in 0..shape.horizon() - 1 {
+            let (state, action) = (seen.states()[step], seen.actions()[step]);
+            let pair = shape.pair(state as usize, action as usize);
+            let kept = estimates.kernel().row(step, pair);
+            let drift = kept.iter().map(|(state, probability)| {
+                (probability - estimates.frequency(step, pair, state)).abs()
+            });
+            let drift = drift.fold(0.0, f64::max);
+            self.note(Check::Drift, drift);
+        }
+    }
+
     fn probability(&self, step: usize, pair: usize, state: usize) -> f64 {
         let mut successors = self.model.kernel().kernel().successors(step, pair);
         successors
@@ -256,27 +332,39 @@ impl<'m> Auditor<'m> {
 
     /// Checks what Lemma 5.6 and the proof of Theorem 4.1 claim about lambda.
     fn check_multiplier(&mut self, learner: &AnyLearner, k: u64, figures: &Figures) {
-        let (Some((margin, schedule)), Some(cost)) = (self.schedule, figures.cost_at_least) else {
+        let (Some((margin, schedule)), Some(cost)) = (self.state.schedule, figures.cost_at_least)
+        else {
             return;
         };
         let (shape, epsilon) = (learner.shape(), schedule.tightening(k));
-        self.telescopes = true;
-        self.sum_of_tightenings.add(epsilon);
-        if self.tightening.is_none() && epsilon <= margin.gap() / 2.0 {
+        self.state.telescopes = true;
+        self.state.sum_of_tightenings.add(epsilon);
+        if self.state.tightening.is_none() && epsilon <= margin.gap() / 2.0 {
             let delta = learner.terms().failure_probability();
             let first = tightening_horizon(shape, &margin, delta);
-            self.tightening = first.map(|first| (first, self.sum_of_tightenings.value()));
+            self.state.tightening =
+                first.map(|first| (first, self.state.sum_of_tightenings.value()));
         }
-        if let Some(tightening) = self.tightening {
+        if let Some(tightening) = self.state.tightening {
             let bound = multiplier_bound(k, shape, &margin, &schedule, tightening);
             self.note_at_most(Check::MultiplierBound, learner.multiplier(), bound);
         }
         let limit = margin.cost_limit();
-        self.telescoped.add(cost + epsilon - limit);
+        self.state.telescoped.add(cost + epsilon - limit);
         // Line 7 adds three numbers to lambda; each addition loses at most half a unit in the last place.
         let size = learner.multiplier() + cost + epsilon + limit;
-        self.multiplier_rounding += 1.5 * f64::EPSILON * size;
+        self.state.multiplier_rounding += 1.5 * f64::EPSILON * size;
     }
+}
+
+/// The sums of rewards and costs that a learner starts from, `[H, S, A]`.
+fn compensated_sums(learner: &AnyLearner) -> Vec<[CompensatedSum; 2]> {
+    let (rewards, costs) = learner.estimates().sums();
+    let pairs = rewards.iter().zip(costs);
+    let sum = |first: f64| CompensatedSum::from_parts(|_| [first, 0.0]);
+    pairs
+        .map(|(&reward, &cost)| [sum(reward), sum(cost)])
+        .collect()
 }
 
 impl Observer for Auditor<'_> {
@@ -285,9 +373,9 @@ impl Observer for Auditor<'_> {
             return; // an audit runs on the plain engine
         };
         let (deployment, truth) = (facts.deployment, facts.truth);
-        self.episode = deployment.episode;
+        self.state.episode = deployment.episode;
         if let (Some(mixture), Some(judged)) = (learner.mixture(), facts.mixture) {
-            if self.mixture_bounds.is_new(mixture) {
+            if self.state.mixture_bounds.is_new(mixture) {
                 self.check_mixture(mixture, judged);
                 self.check_sets(learner);
                 if let Some(reward) = learner.figures().optimum_at_most {
@@ -296,7 +384,8 @@ impl Observer for Auditor<'_> {
             }
             return;
         }
-        let figures = learner.figures();
+        let figures = learner.figures(); // up to date with the counts
+        self.check_frequencies(learner, facts.seen);
         if let Some(cost) = figures.cost_at_least {
             self.note_at_most(Check::CostOptimism, cost, truth.cost);
         }
@@ -321,9 +410,12 @@ impl Observer for Auditor<'_> {
         for (step, (&state, &action)) in seen.states().iter().zip(seen.actions()).enumerate() {
             let pair = learner.shape().pair(state as usize, action as usize);
             self.check_row(learner, step, pair);
+            let row = step * learner.shape().pairs() + pair;
+            let seen = [seen.rewards()[step], seen.costs()[step]];
+            self.check_sums(learner, row, seen);
         }
-        if self.telescopes {
-            let telescoped = self.telescoped.value() - self.multiplier_rounding;
+        if self.state.telescopes {
+            let telescoped = self.state.telescoped.value() - self.state.multiplier_rounding;
             self.note_at_most(Check::Telescoping, telescoped, learner.multiplier());
         }
     }

@@ -1,11 +1,13 @@
 //! The episode loop: plan, play, judge, observe, record.
 
+use serde::{Deserialize, Serialize};
+
 use crate::control::Control;
 use crate::error::Result;
 use crate::fast::{BatchedUniforms, Engine, EngineChoice, FastJudge};
 use crate::learn::{AnyLearner, Deployment, Learner};
 use crate::model::ConstrainedMdp;
-use crate::record::{Recorder, TrueValues};
+use crate::record::{Recorder, RecorderState, TrueValues};
 use crate::run::judge::{Judge, MixtureJudge, PlainJudge};
 use crate::simulate::{StreamSet, TabularEnvironment};
 use crate::trajectory::Trajectory;
@@ -75,6 +77,8 @@ pub struct Replicate<'a> {
     recorder: Recorder<'a>,
     seen: Trajectory,
     control: &'a Control,
+    /// The last request for its state that was answered.
+    answered: u64,
 }
 
 impl<'a> Replicate<'a> {
@@ -89,6 +93,19 @@ impl<'a> Replicate<'a> {
         control: &'a Control,
     ) -> Result<Self> {
         learner.set_coin(seed, replicate);
+        Self::resumed(model, learner, choice, (seed, replicate), recorder, control)
+    }
+
+    /// [`Replicate::new`] for a learner that was in this replicate before and has its coin. The recorder tells how many
+    /// episodes were played; the streams still are at their beginning.
+    pub(crate) fn resumed(
+        model: &'a ConstrainedMdp,
+        learner: AnyLearner,
+        choice: EngineChoice,
+        (seed, replicate): (u64, u64),
+        recorder: Recorder<'a>,
+        control: &'a Control,
+    ) -> Result<Self> {
         let plain = choice == EngineChoice::Plain;
         let one_constraint = model.costs().len() == 1;
         Ok(Self {
@@ -107,10 +124,11 @@ impl<'a> Replicate<'a> {
             recorder,
             seen: Trajectory::zeros(model.shape(), model.costs().len())?,
             control,
+            answered: 0,
         })
     }
 
-    /// Plays `episodes` episodes.
+    /// Plays `episodes` further episodes; fewer if it is to stop or its state is asked for.
     pub fn play(&mut self, episodes: u64) -> Result<()> {
         self.play_observed(episodes, &mut ())
     }
@@ -129,9 +147,14 @@ impl<'a> Replicate<'a> {
             recorder,
             seen,
             control,
+            answered,
         } = self;
-        for episode in 0..episodes {
-            control.begin_episode(episode, episodes, 1)?;
+        let episodes = recorder.episodes() + episodes;
+        for episode in recorder.episodes()..episodes {
+            if control.pauses(*answered) {
+                return Ok(());
+            }
+            control.note_progress(episode, episodes, 1);
             let deployment = engine.plan()?;
             let (played, changes) = (engine.played(), engine.changes());
             environment.play_episode(played, streams, seen);
@@ -159,6 +182,36 @@ impl<'a> Replicate<'a> {
         Ok(())
     }
 
+    /// Moves the streams of a resumed replicate to where they were.
+    pub(crate) fn advance_streams(&mut self, noise_words: u128) {
+        let horizon = self.seen.shape().horizon();
+        let sizes = [horizon, self.seen.costs().len() / horizon];
+        let episodes = self.recorder.episodes();
+        self.streams.advance(episodes, sizes, noise_words);
+    }
+
+    /// What has been recorded.
+    pub(crate) fn recorder(&self) -> &Recorder<'a> {
+        &self.recorder
+    }
+
+    /// Copies of the learner, the record and the position of the noise, after which it goes on.
+    pub(crate) fn state(&mut self, answered: u64) -> (AnyLearner, RecorderState, u128) {
+        self.answer(answered);
+        let noise_words = self.streams.noise_words();
+        (self.engine.learner(), self.recorder.state(0), noise_words)
+    }
+
+    /// Notes that a request for its state needs no further answer.
+    pub(crate) fn answer(&mut self, answered: u64) {
+        self.answered = answered;
+    }
+
+    /// Ends the record after the last episode that was played.
+    pub(crate) fn end_here(&mut self) {
+        self.recorder.end_here(self.engine.multiplier());
+    }
+
     /// The learner after all episodes, and the recorder.
     #[must_use]
     pub fn finish(self) -> (AnyLearner, Recorder<'a>) {
@@ -167,7 +220,7 @@ impl<'a> Replicate<'a> {
 }
 
 /// All observations and true values of a replicate, for small runs.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// States, `[episodes, H]`.
     pub states: Vec<u32>,

@@ -1,11 +1,13 @@
 //! The cost bounds of mixtures and of their members against the true costs, for the audit.
 
+use serde::{Deserialize, Serialize};
+
 use crate::learn::Mixture;
 use crate::run::audit::Check;
 use crate::run::judge::MixtureJudge;
 
 /// The bounds of the last mixture, so that each bound is checked once.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct MixtureBounds {
     number: Option<u64>,
     /// The number and the cost bounds of each member.

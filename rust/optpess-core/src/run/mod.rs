@@ -9,6 +9,8 @@ mod judge;
 mod mixture_bounds;
 mod replicate;
 mod sample;
+mod snapshot;
+mod task;
 
 pub use crate::control::Control;
 pub use crate::fast::EngineChoice;
@@ -17,5 +19,6 @@ pub use audit::{Audit, Check, Finding};
 pub use episode_loop::{Replicate, Trace};
 pub use forecast::{gate_extrapolation, gate_forecast};
 pub use judge::{MemberValues, MixtureJudge, PlainJudge, baseline_values};
-pub use replicate::{Outcome, Simulation, episodes_left, simulate};
+pub use replicate::{Outcome, Simulation, check_replicate, episodes_left, simulate, simulate_on};
 pub use sample::{Sample, sample};
+pub use snapshot::{Snapshots, StoredReplicate};

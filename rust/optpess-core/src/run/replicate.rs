@@ -5,19 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::control::Control;
 use crate::error::{ArrayIndex, Error, Interval, Result};
-use crate::fast::batch::{BatchLearners, fits_batch, run_batch};
-use crate::fast::lanes::{LANES, Lanes};
-use crate::fast::{BatchStreams, EngineChoice, Lane, check_choice};
-use crate::learn::{AnyLearner, Learner, OptPessPrimalDual};
+use crate::fast::{EngineChoice, check_choice};
+use crate::learn::{AnyLearner, Learner};
 use crate::model::{ConstrainedMdp, InitialDistribution};
 use crate::policy::SUM_TOLERANCE;
-use crate::record::{Recorder, ReplicateRecord, record_points};
-use crate::run::assumption::SafetyClaim;
-use crate::run::audit::{Audit, Auditor};
-use crate::run::episode_loop::{Replicate, Trace};
-
-/// Fewer replicates than this are faster one after the other.
-const MIN_BATCH: usize = 3;
+use crate::random::MAX_REPLICATE;
+use crate::record::{ReplicateRecord, record_points};
+use crate::run::audit::Audit;
+use crate::run::episode_loop::Trace;
+use crate::run::snapshot::Snapshots;
+use crate::run::task::SimulationTask;
 
 /// The settings of a run.
 #[derive(Debug, Clone)]
@@ -43,6 +40,10 @@ pub struct Simulation {
 /// The result of one replicate.
 #[derive(Debug, Clone)]
 pub struct Outcome {
+    /// The number of the replicate.
+    pub replicate: u64,
+    /// How many episodes it has played: all, unless the run was stopped.
+    pub episodes: u64,
     /// The curves and totals.
     pub record: ReplicateRecord,
     /// All observations, if they were asked for.
@@ -61,6 +62,36 @@ pub fn simulate(
     simulation: &Simulation,
     control: &Control,
 ) -> Result<Vec<Outcome>> {
+    let snapshots = Snapshots::none();
+    let outcomes = simulate_on(
+        model,
+        learner,
+        optimal_value,
+        simulation,
+        &snapshots,
+        control,
+    )?;
+    let mut episodes = outcomes.iter().map(|outcome| outcome.episodes);
+    let all_ended = episodes.all(|episodes| episodes == simulation.episodes);
+    if all_ended && outcomes.len() == simulation.replicates.len() {
+        Ok(outcomes)
+    } else {
+        Err(Error::Interrupted)
+    }
+}
+
+/// [`simulate`] that goes on from the states of its replicates, and answers requests for them.
+///
+/// If it is stopped, the outcomes are those of the replicates that have played, and each record is that of a run of as
+/// many episodes as it has played.
+pub fn simulate_on(
+    model: &ConstrainedMdp,
+    learner: &AnyLearner,
+    optimal_value: f64,
+    simulation: &Simulation,
+    snapshots: &Snapshots,
+    control: &Control,
+) -> Result<Vec<Outcome>> {
     check(model, learner, simulation)?;
     let points = record_points(simulation.episodes, 40);
     let work = SimulationTask {
@@ -69,19 +100,22 @@ pub fn simulate(
         optimal_value,
         simulation,
         points: &points,
+        snapshots,
         control,
     };
-    let together = work.batch_size();
-    let groups: Vec<&[u64]> = simulation.replicates.chunks(together).collect();
-    let results: Vec<Mutex<Option<Result<Vec<Outcome>>>>> =
+    let groups = work.groups();
+    let results: Vec<Mutex<Option<GroupResult>>> =
         groups.iter().map(|_| Mutex::new(None)).collect();
     let next = AtomicUsize::new(0);
     let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
-            let (Some(slot), Some(&group)) = (results.get(index), groups.get(index)) else {
+            let (Some(slot), Some(group)) = (results.get(index), groups.get(index)) else {
                 return;
             };
+            if control.is_stopped() {
+                return;
+            }
             let outcome = work.run_group(group);
             if outcome.is_err() {
                 control.stop.store(true, Ordering::Relaxed);
@@ -93,158 +127,37 @@ pub fn simulate(
     };
     std::thread::scope(|scope| {
         for _ in 1..simulation.threads.min(groups.len()) {
-            scope.spawn(worker);
+            // The threads that there are do the work of one that cannot be started.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, worker);
         }
         worker();
     });
-    gather_outcomes(results)
+    let outcomes = gather_outcomes(simulation.replicates.len(), results)?;
+    let all = outcomes.into_iter().enumerate();
+    let all = all.map(|(index, outcome)| match outcome {
+        Some(outcome) => Ok(Some(outcome)),
+        None => work.outcome_so_far(index),
+    });
+    all.filter_map(Result::transpose).collect()
 }
 
-/// All outcomes in order, or the first error that is not the interruption caused by another error.
-fn gather_outcomes(results: Vec<Mutex<Option<Result<Vec<Outcome>>>>>) -> Result<Vec<Outcome>> {
-    let mut outcomes = Vec::with_capacity(results.len());
-    let mut interrupted = false;
+/// The outcomes of a group of replicates, each with its place in the order of the run.
+pub(super) type GroupResult = Result<Vec<(usize, Outcome)>>;
+
+/// All outcomes in order, or the first error. Replicates whose turn did not come have none.
+fn gather_outcomes(
+    count: usize,
+    results: Vec<Mutex<Option<GroupResult>>>,
+) -> Result<Vec<Option<Outcome>>> {
+    let mut outcomes: Vec<Option<Outcome>> = (0..count).map(|_| None).collect();
     for slot in results {
-        match slot.into_inner().ok().flatten() {
-            Some(Ok(group)) => outcomes.extend(group),
-            Some(Err(Error::Interrupted)) | None => interrupted = true,
-            Some(Err(error)) => return Err(error),
-        }
-    }
-    if interrupted {
-        Err(Error::Interrupted)
-    } else {
-        Ok(outcomes)
-    }
-}
-
-/// The data that all replicates share.
-struct SimulationTask<'a> {
-    model: &'a ConstrainedMdp,
-    learner: &'a AnyLearner,
-    optimal_value: f64,
-    simulation: &'a Simulation,
-    points: &'a [u64],
-    control: &'a Control,
-}
-
-impl SimulationTask<'_> {
-    /// The engine that is used: an audit needs the learner's own claims, and a batch can be neither audited nor traced.
-    fn choice(&self) -> EngineChoice {
-        let observed = self.simulation.trace || self.simulation.audit;
-        match self.simulation.engine {
-            EngineChoice::Auto if self.simulation.audit => EngineChoice::Plain,
-            EngineChoice::Auto if !observed && fits_batch(self.learner) => {
-                EngineChoice::Batch { lanes: LANES }
+        if let Some(group) = slot.into_inner().ok().flatten() {
+            for (index, outcome) in group? {
+                outcomes[index] = Some(outcome);
             }
-            EngineChoice::Auto => EngineChoice::Packed,
-            forced => forced,
         }
     }
-
-    /// How many replicates one worker takes at a time: as many as a batch has lanes, fewer if threads would be idle.
-    fn batch_size(&self) -> usize {
-        let EngineChoice::Batch { lanes } = self.choice() else {
-            return 1;
-        };
-        let replicates = self.simulation.replicates.len();
-        let share = replicates.div_ceil(self.simulation.threads);
-        share.clamp(1, lanes)
-    }
-
-    /// Runs a group of replicates, one after the other or in lanes, with the same outcomes.
-    fn run_group(&self, group: &[u64]) -> Result<Vec<Outcome>> {
-        let (choice, forced) = (self.choice(), self.simulation.engine);
-        if let (EngineChoice::Batch { lanes }, AnyLearner::OptPessPrimalDual(learner)) =
-            (choice, self.learner)
-        {
-            let few = group.len() < MIN_BATCH && forced == EngineChoice::Auto;
-            if lanes == LANES && !few {
-                return self.run_batch::<Lanes>(group, learner);
-            }
-            let mut outcomes = Vec::with_capacity(group.len());
-            for one in group.chunks(1) {
-                outcomes.extend(self.run_batch::<f64>(one, learner)?);
-            }
-            return Ok(outcomes);
-        }
-        let alone = group.iter();
-        alone
-            .map(|&replicate| self.run_one(replicate, choice))
-            .collect()
-    }
-
-    fn recorder<V: Lane>(&self, num_replicates: usize) -> Recorder<'_, V> {
-        let limits = self.model.limits();
-        Recorder::new(self.points, self.optimal_value, limits, num_replicates)
-    }
-
-    fn run_batch<V: Lane>(
-        &self,
-        group: &[u64],
-        learner: &OptPessPrimalDual,
-    ) -> Result<Vec<Outcome>> {
-        let mut learners = BatchLearners::<V>::new(learner)?;
-        let mut streams = BatchStreams::new(self.simulation.seed, group);
-        let mut recorder = self.recorder::<V>(group.len());
-        run_batch(
-            self.model,
-            &mut learners,
-            self.simulation.episodes,
-            &mut streams,
-            &mut recorder,
-            self.control,
-        )?;
-        let records = recorder.finish(safe_cost(self.learner)).into_iter();
-        let outcomes = records.enumerate().map(|(lane, record)| {
-            Ok(Outcome {
-                record,
-                trace: None,
-                audit: None,
-                learner: if self.simulation.learners {
-                    Some(learners.learner(learner, lane)?.into())
-                } else {
-                    None
-                },
-            })
-        });
-        outcomes.collect()
-    }
-
-    fn run_one(&self, replicate: u64, choice: EngineChoice) -> Result<Outcome> {
-        let (model, simulation) = (self.model, self.simulation);
-        let mut trace = simulation.trace.then(Trace::default);
-        let mut auditor = if simulation.audit {
-            let claim = SafetyClaim::of(model, self.learner)?;
-            Some(Auditor::new(model, self.learner, self.optimal_value, claim))
-        } else {
-            None
-        };
-        let (learner, address) = (self.learner.clone(), (simulation.seed, replicate));
-        let recorder = self.recorder(1);
-        let mut replicate =
-            Replicate::new(model, learner, choice, address, recorder, self.control)?;
-        // The loop is compiled once more without observers, so that a run without them does no work for them.
-        if trace.is_none() && auditor.is_none() {
-            replicate.play(simulation.episodes)?;
-        } else {
-            let mut both = (&mut trace, &mut auditor);
-            replicate.play_observed(simulation.episodes, &mut both)?;
-        }
-        let (learner, recorder) = replicate.finish();
-        Ok(Outcome {
-            record: recorder.finish(safe_cost(&learner)).swap_remove(0),
-            trace,
-            audit: auditor.map(Auditor::finish),
-            learner: simulation.learners.then_some(learner),
-        })
-    }
-}
-
-/// c0 as the learner uses it now; NaN while it is unknown.
-fn safe_cost(learner: &AnyLearner) -> f64 {
-    let margin = learner.margin();
-    margin.map_or(f64::NAN, |margin| margin.safe_cost())
+    Ok(outcomes)
 }
 
 /// How many of its K episodes a learner has not seen yet.
@@ -260,7 +173,22 @@ fn check(model: &ConstrainedMdp, learner: &AnyLearner, simulation: &Simulation) 
     scalar("episodes", simulation.episodes as f64, 1.0, left)?;
     let count = simulation.replicates.len() as f64;
     scalar("replicates", count, 1.0, f64::MAX)?;
+    for &replicate in &simulation.replicates {
+        check_replicate(replicate)?;
+    }
     scalar("threads", simulation.threads as f64, 1.0, f64::MAX)
+}
+
+/// Refuses the number of a replicate whose random numbers would be those of another one.
+pub fn check_replicate(replicate: u64) -> Result<()> {
+    if replicate <= MAX_REPLICATE {
+        return Ok(());
+    }
+    Err(Error::OutOfRange {
+        place: ArrayIndex::scalar("replicate"),
+        found: replicate as f64,
+        allowed: Interval::closed(0.0, MAX_REPLICATE as f64),
+    })
 }
 
 /// Refuses a model that does not match the learner's inputs.

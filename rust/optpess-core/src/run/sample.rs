@@ -42,7 +42,7 @@ pub fn sample(
         costs: zeros("costs [N, M, H]", num_episodes * constraints * horizon)?,
     };
     for episode in 0..num_episodes {
-        control.begin_episode(episode as u64, num_episodes as u64, 1)?;
+        control.begin_episode(episode as u64, num_episodes as u64)?;
         environment.rollout(policy, &mut streams, &mut seen);
         let row = episode * horizon..(episode + 1) * horizon;
         let copy = |targets: &mut [i64], values: &[u32]| {

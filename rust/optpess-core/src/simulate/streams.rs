@@ -68,6 +68,27 @@ impl<U: Uniforms> StreamSet<U> {
             noise: stream(Purpose::Noise),
         }
     }
+
+    /// Moves fresh streams to where they are after some episodes of a model with this horizon and number of costs.
+    /// Noise that takes one number each is drawn from the stream; `noise_words` is where the generator of other noise
+    /// is.
+    pub(crate) fn advance(
+        &mut self,
+        episodes: u64,
+        [horizon, num_costs]: [usize; 2],
+        noise_words: u128,
+    ) {
+        let steps = episodes as usize * horizon;
+        self.states.skip(steps);
+        self.actions.skip(steps);
+        self.noise.skip((1 + num_costs) * steps);
+        self.noise.generator().set_word_pos(noise_words);
+    }
+
+    /// Where the generator of noise is that takes a varying number of draws.
+    pub(crate) fn noise_words(&mut self) -> u128 {
+        self.noise.generator().get_word_pos()
+    }
 }
 
 #[cfg(test)]

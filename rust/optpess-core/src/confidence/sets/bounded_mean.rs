@@ -80,6 +80,19 @@ impl Default for Capital {
 }
 
 impl Capital {
+    /// Whether so many observations in [0, 1] can have led to it.
+    fn is_possible(&self, observations: u64) -> bool {
+        let products = self
+            .products
+            .iter()
+            .all(|&product| product > 0.0 && product <= 1.0);
+        products
+            && self
+                .scalings
+                .iter()
+                .all(|&scalings| scalings <= observations)
+    }
+
     #[inline]
     fn observe(&mut self, y: f64) {
         for (product, bet) in self.products.iter_mut().zip(&BETS) {
@@ -159,6 +172,13 @@ impl BoundedMean {
         self.against_large.observe(x);
         self.against_small.observe(1.0 - x);
         Ok(())
+    }
+
+    /// Whether observations in \[0, 1\] can have led to it, for one that was stored.
+    pub(crate) fn is_possible(&self) -> bool {
+        let sides = [&self.against_large, &self.against_small];
+        let is_mean = (0.0..=self.observations as f64).contains(&self.sum);
+        is_mean && sides.iter().all(|side| side.is_possible(self.observations))
     }
 
     /// How many observations were added.

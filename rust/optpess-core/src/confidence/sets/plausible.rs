@@ -260,6 +260,26 @@ struct PlausibleCost {
 }
 
 impl ConfidenceSets {
+    /// Whether stored sets are those of a tally.
+    pub(crate) fn fits(&self, tally: &Tally) -> bool {
+        let (rows, states) = (tally.num_rows(), tally.shape().num_states());
+        let entries = self.rows.iter().all(|row| {
+            let states_exist = row
+                .entries
+                .iter()
+                .all(|entry| (entry.state as usize) < states);
+            states_exist
+                && row
+                    .entries
+                    .windows(2)
+                    .all(|pair| pair[0].state < pair[1].state)
+        });
+        entries
+            && self.rows.len() == rows
+            && self.num_costs == tally.num_costs()
+            && self.costs.len() == rows * self.num_costs
+    }
+
     /// Nothing seen yet; the sets may fail with probability delta in all. A factor other than 1 on every radius voids that.
     pub fn new(
         tally: &Tally,

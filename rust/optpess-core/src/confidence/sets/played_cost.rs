@@ -33,6 +33,17 @@ impl PlayedCost {
         }
     }
 
+    /// Whether it can have come from `fresh`, which has seen nothing, by adding episodes.
+    pub(crate) fn continues(&self, fresh: &Self) -> bool {
+        let Self { largest, level, .. } = *fresh;
+        let same = |found: f64, given: f64| found.to_bits() == given.to_bits();
+        let is_range = 0.0 <= self.lower && self.upper <= largest && self.upper >= 0.0;
+        let has_bounds =
+            self.episodes() > 0 || (same(self.lower, 0.0) && same(self.upper, largest));
+        let is_same = same(self.largest, largest) && same(self.level, level);
+        is_same && is_range && has_bounds && self.mean.is_possible()
+    }
+
     /// Refuses a cost outside \[0, C\]; `constraint` names it.
     pub fn check(&self, constraint: usize, cost: f64) -> Result<()> {
         let allowed = Interval::closed(0.0, self.largest);

@@ -7,6 +7,7 @@
 use crate::confidence::constants::Schedule;
 use crate::confidence::{Bonus, OptimisticCost, OptimisticReward, biased};
 use crate::error::Result;
+use crate::estimate::Estimates;
 use crate::fast::batch::trajectory::BatchTrajectory;
 use crate::fast::lane::{Lane, lane_sums, row_sums};
 use crate::learn::{Learner, OptPessPrimalDual, dual_update};
@@ -73,8 +74,11 @@ impl<V: Lane> Pair<V> {
 }
 
 impl<V: Lane> BatchLearners<V> {
-    /// Copies of a learner whose next call is a plan.
-    pub(crate) fn new(learner: &OptPessPrimalDual) -> Result<Self> {
+    /// Copies of learners whose next call is a plan, of which there is at least one. They have the same inputs and
+    /// have observed as many episodes; lanes without a learner copy the first.
+    pub(crate) fn new(learners: &[&OptPessPrimalDual]) -> Result<Self> {
+        let of = |lane: usize| *learners.get(lane).unwrap_or(&learners[0]);
+        let learner = of(0);
         learner.experience().protocol().check_plan()?;
         let shape = learner.shape();
         let [steps, states, _] = shape.sizes();
@@ -92,37 +96,43 @@ impl<V: Lane> BatchLearners<V> {
             counts: wide("counts of replicates [H, S, A, S]", entries)?,
             kernel: wide("kernels of replicates [H, S, A, S]", entries)?,
             any_positive_cost: false,
-            multiplier: V::all(learner.multiplier()),
+            multiplier: V::from_lanes(|lane| of(lane).multiplier()),
             next_multiplier: V::default(),
             actions: zeros("actions of replicates [H, S]", steps * states)?,
             changed: false,
             values: values()?,
             cost_values: values()?,
         };
-        batch.copy_counts(learner)?;
+        let estimates: Vec<&Estimates> = learners.iter().map(|each| each.estimates()).collect();
+        batch.copy_counts(&estimates)?;
         Ok(batch)
     }
 
-    /// Copies the counts of the learner and computes the estimates that follow from them.
-    fn copy_counts(&mut self, learner: &OptPessPrimalDual) -> Result<()> {
-        let (estimates, states) = (learner.estimates(), self.shape.num_states());
-        let (reward_sums, cost_sums) = estimates.sums();
+    /// Copies the counts of the learners and computes the estimates that follow from them.
+    fn copy_counts(&mut self, estimates: &[&Estimates]) -> Result<()> {
+        let states = self.shape.num_states();
+        let place = |lane: usize| if lane < estimates.len() { lane } else { 0 };
+        let of = |lane: usize| estimates[place(lane)];
         for row in 0..self.shape.triples() {
             let mut pair = Pair {
-                visits: V::all(f64::from(estimates.visits()[row])),
-                reward_sum: V::all(reward_sums[row]),
-                cost_sum: V::all(cost_sums[row]),
+                visits: V::from_lanes(|lane| f64::from(of(lane).visits()[row])),
+                reward_sum: V::from_lanes(|lane| of(lane).sums().0[row]),
+                cost_sum: V::from_lanes(|lane| of(lane).sums().1[row]),
                 ..Pair::default()
             };
             pair.set_signals(&self.bonus);
-            self.any_positive_cost |= pair.cost.lane(0) > 0.0;
+            for lane in 0..V::COUNT {
+                self.any_positive_cost |= pair.cost.lane(lane) > 0.0;
+            }
             self.pairs[row] = pair;
         }
-        let (counts, _) = estimates.kernel().in_full()?;
-        for (entry, count) in counts.into_iter().map(f64::from).enumerate() {
-            let visits = f64::from(estimates.visits()[entry / states].max(1));
-            self.counts[entry] = V::all(count);
-            self.kernel[entry] = V::all(count / visits);
+        let counts = estimates.iter().map(|each| each.kernel().in_full());
+        let counts: Vec<(Vec<u32>, Vec<f64>)> = counts.collect::<Result<_>>()?;
+        for entry in 0..counts[0].0.len() {
+            let count = V::from_lanes(|lane| f64::from(counts[place(lane)].0[entry]));
+            let visits = V::from_lanes(|lane| f64::from(of(lane).visits()[entry / states].max(1)));
+            self.counts[entry] = count;
+            self.kernel[entry] = count.zip(visits, |count, visits| count / visits);
         }
         Ok(())
     }

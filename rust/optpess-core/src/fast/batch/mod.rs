@@ -31,21 +31,17 @@ pub(crate) fn fits_batch(learner: &AnyLearner) -> bool {
         && learner.experience().actions().is_none()
 }
 
-/// Plays `episodes` episodes of as many replicates as the recorder has.
+/// Plays as many replicates as the recorder has until they have played `episodes` episodes, or until their states are
+/// asked for or they are to stop: `answered` is the last request that was answered.
 pub(crate) fn run_batch<V: Lane>(
     model: &ConstrainedMdp,
     learners: &mut BatchLearners<V>,
     episodes: u64,
     streams: &mut BatchStreams<V>,
     recorder: &mut Recorder<'_, V>,
-    control: &Control,
+    (control, answered): (&Control, u64),
 ) -> Result<()> {
-    // Algorithm 2 has no baseline.
-    recorder.note_planned(
-        learners.episodes_observed(),
-        episodes,
-        PolicySource::Lagrangian,
-    );
+    let (before, first) = (recorder.episodes(), learners.episodes_observed());
     let environment = BatchEnvironment::new(model)?;
     let judge = BatchJudge::<V>::new(model)?;
     let seen = BatchTrajectory::new(model.shape())?;
@@ -60,8 +56,15 @@ pub(crate) fn run_batch<V: Lane>(
             streams,
             recorder,
             control,
-        })
-    })
+            answered,
+        });
+    });
+    // Algorithm 2 has no baseline.
+    let played = recorder.episodes() - before;
+    if played > 0 {
+        recorder.note_planned(first, played, PolicySource::Lagrangian);
+    }
+    Ok(())
 }
 
 struct Episodes<'a, 'm, 'r, V: Lane, const S: usize> {
@@ -73,22 +76,27 @@ struct Episodes<'a, 'm, 'r, V: Lane, const S: usize> {
     streams: &'a mut BatchStreams<V>,
     recorder: &'a mut Recorder<'r, V>,
     control: &'a Control,
+    answered: u64,
 }
 
 impl<V: Lane, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
-    type Output = Result<()>;
+    type Output = ();
 
     #[inline(always)]
-    fn run(mut self) -> Result<()> {
+    fn run(mut self) {
         let (learners, control) = (self.learners, self.control);
         let replicates = self.recorder.num_replicates() as u64;
-        for episode in 0..self.episodes {
-            control.begin_episode(episode, self.episodes, replicates)?;
+        let first = self.recorder.episodes();
+        for episode in first..self.episodes {
+            if control.pauses(self.answered) {
+                return;
+            }
+            control.note_progress(episode, self.episodes, replicates);
             learners.plan::<S>();
             let policies = learners.actions();
             self.environment
                 .play::<V, S>(policies, self.streams, &mut self.seen);
-            if learners.changed() || episode == 0 {
+            if learners.changed() || episode == first {
                 self.judge.assess::<S>(policies);
             }
             let played = learners.episodes_observed();
@@ -96,6 +104,5 @@ impl<V: Lane, const S: usize> Job for Episodes<'_, '_, '_, V, S> {
             self.recorder
                 .add(played, self.judge.truth(), *learners.multipliers());
         }
-        Ok(())
     }
 }

@@ -7,7 +7,7 @@ use crate::fast::packed::maximise::maximise;
 use crate::fast::packed::problem::{PackedProblem, PackedWork, STATES_PER_GROUP, SignalKind};
 use crate::model::StepKernel;
 use crate::plan::{
-    Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork, TIE_WIDTH, Vertex,
+    MixingOracle, Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork, TIE_WIDTH, Vertex,
 };
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -109,7 +109,9 @@ impl<R: StepSignal, C: StepSignal, K: StepKernel> Oracle for PackedOracle<'_, R,
     fn cost_magnitude(&mut self, point: &mut Vertex) -> f64 {
         PlainOracle::on(self.problem, &mut self.work.plain).cost_magnitude(point)
     }
+}
 
+impl<R: StepSignal, C: StepSignal, K: StepKernel> MixingOracle for PackedOracle<'_, R, C, K> {
     fn mix(
         &mut self,
         ends: [&Vertex; 2],

@@ -34,6 +34,7 @@ use crate::actions::StandIns;
 use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
 use crate::error::Result;
 use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
+use crate::learn::stored::check;
 use crate::learn::{
     BiasedSignals, Deployment, Experience, Figures, Learner, Mixture, PolicySource, Protocol,
 };
@@ -189,6 +190,20 @@ impl<A: Algorithm> Peer<A> {
             policy,
             proposal: None,
         })
+    }
+
+    /// Refuses stored parts that do not fit each other.
+    pub(in crate::learn) fn check_stored(&self) -> Result<()> {
+        let (shape, experience) = (self.known.shape(), &self.known.experience);
+        let terms = experience.terms();
+        let radii = [
+            PeerRadii::new(shape, terms),
+            PeerRadii::of_sops(shape, terms),
+        ];
+        check("the radii of a learner", radii.contains(&self.known.radii))?;
+        let policies = [&self.policy, &self.candidate];
+        let policies = policies.iter().all(|policy| policy.shape() == shape);
+        check("the policies of a learner", policies)
     }
 
     /// Updates averages and signals of every row counted since the last refresh.

@@ -15,7 +15,7 @@ use crate::learn::BiasedSignals;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::Plausible;
 use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
-use crate::plan::{ExtendedOracle, ExtendedVertex, ExtendedWork, Oracle, Point};
+use crate::plan::{ActionPoint, ExtendedOracle, ExtendedVertex, ExtendedWork, Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 

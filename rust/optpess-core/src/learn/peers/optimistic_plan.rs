@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::learn::PolicySource;
 use crate::learn::peers::{PeerExperience, Proposal};
-use crate::plan::{ChordSearch, Oracle, Point};
+use crate::plan::{ActionPoint, ChordSearch, MixingOracle};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -17,7 +17,7 @@ pub(crate) struct OptimisticPlan<P> {
     completion: MarkovPolicy,
 }
 
-impl<P: Point> OptimisticPlan<P> {
+impl<P: ActionPoint> OptimisticPlan<P> {
     pub(crate) fn new(shape: Shape) -> Result<Self> {
         Ok(Self {
             search: ChordSearch::new(shape)?,
@@ -30,7 +30,7 @@ impl<P: Point> OptimisticPlan<P> {
     /// On the good event every policy within the limit is within it for optimistic costs too, so the problem is
     /// feasible. Outside that event, or with radii scaled down, even the least optimistic cost may exceed the limit:
     /// then the policy of least cost is played, and recorded as [`PolicySource::LeastCost`].
-    pub(crate) fn plan<O: Oracle<Point = P>>(
+    pub(crate) fn plan<O: MixingOracle<Point = P>>(
         &mut self,
         oracle: &mut O,
         known: &PeerExperience,

@@ -1,0 +1,1 @@
+"""The commands, each of which returns a :class:`optpess.cli.output.Result`."""

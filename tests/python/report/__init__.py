@@ -1,0 +1,1 @@
+"""Tests of reports; `records` makes what they are about."""
