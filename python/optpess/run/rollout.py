@@ -143,6 +143,7 @@ def rollout(
             driver.play(count, reports)
         reports.end()
         result = driver.result(reports.record, reports.first)
+        _warn_of_contradiction(learner)  # a warning may be turned into an error
     except BaseException as error:
         driver.stop()
         _add_facts(error, driver, reports)
@@ -150,7 +151,6 @@ def rollout(
     finally:
         learner._inner.drive(None)
         reports.close()
-    _warn_of_contradiction(learner)
     return result
 
 

@@ -787,6 +787,15 @@ def test_episodes_that_contradict_what_was_stated_of_the_baseline_void_the_guara
     assert (honest.contradiction is None) == (honest.guarantee is not None)
 
 
+def test_a_contradiction_that_is_turned_into_an_error_loses_no_episode():
+    learner = told_of_a_cheap_baseline()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(op.GuaranteeWarning) as caught:
+            op.rollout(learner, Costly(), episodes=500)
+    assert len(caught.value.rollout) == learner.episodes_observed == 500
+
+
 def test_a_limit_above_the_one_that_the_environment_states_is_told():
     with pytest.warns(
         op.GuaranteeWarning, match=r"env states the cost_limit 1\.0; the learner keeps \[1\.5\]"

@@ -244,11 +244,13 @@ def test_a_signal_at_any_time_changes_nothing(delay, whole):
         try:
             parts.append(played(learner, None, left))
         except KeyboardInterrupt as error:
-            parts.append(getattr(error, "rollout", None))
+            if not hasattr(error, "rollout"):  # before the first episode, or while the call returned
+                assert learner.episodes_observed in (0, EPISODES)
+                pytest.skip(f"the signal came outside of the episodes, at {learner.episodes_observed}")
+            parts.append(error.rollout)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-    parts = [part for part in parts if part is not None]
     left -= sum(map(len, parts))
     assert learner.episodes_observed == EPISODES - left
     if left:
