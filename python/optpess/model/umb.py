@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ import numpy as np
 from optpess import storage
 from optpess._core import Transitions
 from optpess.arrays import BoolArray, FloatArray, IntArray
-from optpess.checks import check_path, described, optional_module, unknown_name
+from optpess.checks import check_path, described, optional_module, shown, unknown_name
 from optpess.exceptions import InvalidInputError
 from optpess.model.units import CostRange, Range
 
@@ -136,6 +136,12 @@ def read_umb(path: str | PathLike[str]) -> UmbContent:
             f"{branches[-1]} branches"
         )
     facts = _facts(path, stored.index.file_data)
+    names = stored.choice_action_to_string or []
+    if facts and facts["num_actions"] != len(names):  # so that no table is larger than its file
+        raise InvalidInputError(
+            f"{path} names {len(names)} actions; by file-data.parameters.{_TOOL} it has "
+            f"{facts['num_actions']}"
+        )
     cells, num_actions = _cells(path, choices, stored.choice_to_choice_action, facts)
     actions = np.zeros((system.num_states, num_actions), dtype=np.bool_)
     actions.ravel()[cells] = True
@@ -349,18 +355,54 @@ def _initial(path: str | PathLike[str], marked: list[bool], facts: dict[str, Any
 
 
 def _facts(path: str | PathLike[str], file_data: Any) -> dict[str, Any]:
-    """What optpess has added to a file, checked for its names; empty for files of other tools."""
+    """What optpess has added to a file, checked for names and types; empty for files of other tools."""
     parameters = getattr(file_data, "parameters", None)
     if not isinstance(parameters, dict) or _TOOL not in parameters:
         return {}
-    facts = parameters[_TOOL]
-    expected = {_REWARD, _COST, "horizon", "cost_limit", "initial", "reward_range", "cost_ranges"}
-    expected |= {"num_actions", "noise"}
-    if not isinstance(facts, dict) or facts.keys() != expected:
-        raise InvalidInputError(
-            f"{path}: file-data.parameters.{_TOOL} must hold {', '.join(sorted(expected))}"
-        )
+    facts, place = parameters[_TOOL], f"{path}: file-data.parameters.{_TOOL}"
+    if not isinstance(facts, dict) or facts.keys() != _FACTS.keys():
+        raise InvalidInputError(f"{place} must hold {', '.join(sorted(_FACTS))}")
+    for name, (fits, allowed) in _FACTS.items():
+        if not fits(facts[name]):
+            raise InvalidInputError(f"{place}.{name} is {shown(facts[name])}; it must be {allowed}")
     return facts
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _list_of(fits: Callable[[object], bool], count: int | None = None) -> Callable[[object], bool]:
+    """Whether something is a list, of so many, all of which fit."""
+    return lambda value: (
+        isinstance(value, list) and count in (None, len(value)) and all(map(fits, value))
+    )
+
+
+def _is_noise(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and _is_text(value[0]) and _is_number(value[1])
+
+
+# What optpess adds to a file: whether something can be it, and what it must be.
+_FACTS: dict[str, tuple[Callable[[object], bool], str]] = {
+    _REWARD: (_is_text, "the name of a reward"),
+    _COST: (_list_of(_is_text), "a list of names of rewards"),
+    "horizon": (_is_count, "a whole number above 0"),
+    "cost_limit": (_list_of(_is_number), "a list of numbers"),
+    "initial": (_list_of(_is_number), "a list of numbers"),
+    "reward_range": (_list_of(_is_number, 2), "two numbers"),
+    "cost_ranges": (_list_of(_list_of(_is_number, 2)), "a list of pairs of numbers"),
+    "num_actions": (_is_count, "a whole number above 0"),
+    "noise": (_is_noise, "a name and a number"),
+}
 
 
 def _range_of(signal: FloatArray, actions: BoolArray | None) -> Range:

@@ -100,7 +100,7 @@ def _model_in_file(text: str) -> CMDP:
     path = Path(text)
     if not path.exists() and not path.suffix and path.name == text:  # more like a name
         raise unknown_name("there is no such file, and the model", text, zoo.names())
-    return read(path, CMDP.load)
+    return read(path, CMDP.from_umb if path.suffix == ".umb" else CMDP.load)
 
 
 def _array_in_file(path: Path) -> FloatArray:

@@ -147,6 +147,27 @@ def test_a_plan_with_two_limits_by_another_engine():
     assert len(found["costs"]) == 2
 
 
+def test_a_plan_to_a_tolerance_needs_fewer_inductions():
+    exact = values("solve", "garnet", "--threads", "1")
+    near = values("solve", "garnet", "--tolerance", "0.5")
+    assert exact["value"] == op.solve(op.zoo.problem("garnet").model).value
+    assert near["inductions"] < exact["inductions"]
+    assert exact["value"] - 0.5 <= near["value"] <= exact["value"]
+
+
+def test_a_part_of_a_frontier_to_a_tolerance():
+    found = values("frontier", "media", "--tolerance", "0.01", "--between", "2", "6")
+    expected = op.frontier(op.zoo.media(), tolerance=0.01, between=(2, 6))
+    assert found["values"] == expected.values.tolist()
+    assert 0 < found["bound"] <= 0.01
+
+
+def test_a_model_of_a_umb_file(folder):
+    pytest.importorskip("umbi", reason="the extra umb is not installed")
+    op.zoo.ring().to_umb("ring.umb")
+    assert values("solve", "ring.umb")["value"] == pytest.approx(2.0)
+
+
 def test_a_frontier_is_printed_in_part_and_written_in_full(folder):
     curve = op.frontier(op.zoo.media())
     assert len(curve) > 20

@@ -103,11 +103,11 @@ def test_what_is_missing_or_unknown_is_named(coin, case):
     assert all(piece in str(caught.value) for piece in pieces), caught.value
 
 
-def changed(path, change):
-    """The file with its content changed."""
+def changed(path, change, *, of_umbi=True):
+    """The file with its content changed, and said to be written by umbi or left as it is there."""
     stored = umbi_umb.read(path)
     change(stored)
-    umbi_umb.write(stored, path)
+    umbi_umb.write(stored, path, insert_umbi_metadata=of_umbi)
     return path
 
 
@@ -188,3 +188,41 @@ def test_a_file_of_ours_whose_own_part_is_incomplete_is_refused(tmp_path):
     umbi_umb.write(stored, target, insert_umbi_metadata=False)
     with refused(None, "file-data.parameters.optpess must hold", "horizon"):
         op.CMDP.from_umb(target)
+
+
+WRONG_FACTS = {
+    "reward": 5,
+    "cost": "cost",
+    "horizon": "six",
+    "cost_limit": [[3.0]],
+    "initial": [1.0, "a", 0.0],
+    "reward_range": [0.0],
+    "cost_ranges": [[0.0, 1.0, 2.0]],
+    "num_actions": True,
+    "noise": ["Bernoulli"],
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FACTS)
+def test_facts_of_the_wrong_type_are_refused_by_name(tmp_path, name):
+    # Ended in TypeError, ValueError or KeyError.
+    path, wrong = tmp_path / "ring.umb", WRONG_FACTS[name]
+    op.zoo.ring().to_umb(path)
+
+    def forge(stored):
+        stored.index.file_data.parameters["optpess"][name] = wrong
+
+    with refused(None, str(path), f"parameters.optpess.{name} is {wrong!r}; it must be"):
+        op.CMDP.from_umb(changed(path, forge, of_umbi=False))
+
+
+@pytest.mark.parametrize("count", [1, 3, 10**15])
+def test_a_number_of_actions_that_the_file_does_not_name_is_refused(tmp_path, count):
+    path = tmp_path / "ring.umb"
+    op.zoo.ring().to_umb(path)
+
+    def forge(stored):
+        stored.index.file_data.parameters["optpess"]["num_actions"] = count
+
+    with refused(None, str(path), f"names 2 actions; by file-data.parameters.optpess it has {count}"):
+        op.CMDP.from_umb(changed(path, forge, of_umbi=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,12 @@ __all__ = ["frontier", "solve"]
 
 # The most vertices of a frontier in a text.
 _MOST_SHOWN = 20
+
+_threads_option = number_option("--threads", metavar="N", help="By default one for each core.")
+
+
+def _tolerance_option(meaning: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option("--tolerance", type=float, default=0.0, metavar="GAP", help=meaning)
 
 
 @click.command(
@@ -46,20 +53,20 @@ _MOST_SHOWN = 20
 @click.option(
     "--engine", metavar="NAME", help="parametric, highs or columns; by default the fitting one."
 )
-@click.option("--time-limit", type=float, metavar="SECONDS", help="For a linear program.")
+@_tolerance_option("How far below the optimum the value may be; 0 for the optimum.")
+@_threads_option
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Give up after so long.")
 @output_option("--output", suffixes=(".npy",), help="Write the policy [H, S, A] to this .npy file.")
 def solve(
-    model: str, cost_limit: tuple[float, ...], engine: Any, time_limit: float | None, output: Path | None
+    model: str, cost_limit: tuple[float, ...], engine: Any, output: Path | None, **effort: Any
 ) -> Result:
     """Find the best policy of MODEL within its limits, with a bound on how far it is from optimal.
 
-    MODEL is a name of the zoo or a .npz file written by CMDP.save. The exit code is 3 if no policy meets
-    the limits.
+    MODEL is a name of the zoo, a .npz file written by CMDP.save or a .umb file by CMDP.to_umb. The exit
+    code is 3 if no policy meets the limits.
     """
     known = model_of(model)
-    plan = interruptible(
-        lambda: planner.solve(known, engine, cost_limit=cost_limit or None, time_limit=time_limit)
-    )
+    plan = interruptible(lambda: planner.solve(known, engine, cost_limit=cost_limit or None, **effort))
     if output is not None:
         with writing(output), storage.replacing(output) as file:
             np.save(file, plan.policy, allow_pickle=False)
@@ -103,20 +110,27 @@ def _plan_text(plan: Plan) -> str:
     examples="""
     optpess frontier ring
     optpess frontier media --output media.csv
+    optpess frontier media --tolerance 0.01 --between 2 6
     """,
 )
 @model_argument
+@_tolerance_option("How far below the curve the result may lie; 0 for all vertices.")
+@click.option(
+    "--between", type=float, nargs=2, metavar="LOW HIGH", help="The limits that matter; by default all."
+)
+@_threads_option
 @number_option(
     "--max-vertices", metavar="N", help="Stop at so many; how far the curve may lie above is said."
 )
 @output_option("--output", suffixes=(".csv",), help="Write all vertices to this .csv file.")
-def frontier(model: str, max_vertices: int | None, output: Path | None) -> Result:
+def frontier(model: str, max_vertices: int | None, output: Path | None, **effort: Any) -> Result:
     """Find the best reward of MODEL for every limit: a concave curve, given by its vertices.
 
-    MODEL is a name of the zoo or a .npz file written by CMDP.save, with one constraint.
+    MODEL is a name of the zoo, a .npz file written by CMDP.save or a .umb file by CMDP.to_umb, with one
+    constraint.
     """
     known = model_of(model)
-    further: dict[str, Any] = {} if max_vertices is None else {"max_vertices": max_vertices}
+    further = effort if max_vertices is None else effort | {"max_vertices": max_vertices}
     curve = interruptible(lambda: curves.frontier(known, **further))
     if output is not None:
         with writing(output):

@@ -102,7 +102,7 @@ def simulate(
 ) -> Result:
     """Run a learner on MODEL and judge every policy it plays exactly.
 
-    MODEL is a name of the zoo, which has a safe policy, or a .npz file written by CMDP.save.
+    MODEL is a name of the zoo, which has a safe policy, or a .npz or .umb file of a model.
     """
     if output is not None and output == save_learner:
         raise InvalidInputError(f"--output and --save-learner are the same file, {str(output)!r}")
@@ -157,8 +157,8 @@ def compare(
 ) -> Result:
     """Run several learners on MODEL with the same seed, one after the other, and compare them.
 
-    Give --learner once for each. MODEL is a name of the zoo, which has a safe policy, or a .npz file
-    written by CMDP.save.
+    Give --learner once for each. MODEL is a name of the zoo, which has a safe policy, or a .npz or .umb
+    file of a model.
     """
     options = pop_learner_options(given, given["episodes"])
     known, made = _learners(model, learner, baseline, safe_cost, options)
@@ -190,7 +190,7 @@ def forecast(
 ) -> Result:
     """Predict a run: when the learner leaves the safe policy, and how long the run takes.
 
-    MODEL is a name of the zoo, which has a safe policy, or a .npz file written by CMDP.save.
+    MODEL is a name of the zoo, which has a safe policy, or a .npz or .umb file of a model.
     """
     known, made = _learners(model, [learner], baseline, safe_cost, pop_learner_options(given))
     found = forecasts.forecast(known, made[learner])
