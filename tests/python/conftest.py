@@ -1,4 +1,8 @@
-"""Hypothesis draws the same examples in every run of one environment, and keeps no database."""
+"""Settings of all tests: Hypothesis draws the same examples in every run of one environment and keeps no
+database; Ctrl-C raises KeyboardInterrupt whoever started the tests.
+"""
+
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -11,3 +15,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("repeatable")
+
+
+# A shell starts background jobs with SIGINT ignored, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -17,6 +17,8 @@ __all__ = ["End", "label_ends", "spread"]
 # begins.
 _SAMPLE = (1.03, 1.09)
 _NAME = 1.105
+# Lines that end left of this, in the same parts, end within the panel.
+_RIGHT_EDGE = 0.98
 # The height of a line of text, with the space to the next, in font sizes.
 _LINE = 1.25
 
@@ -52,8 +54,11 @@ def label_ends(axis: Any, ends: Sequence[End]) -> None:
         start, stop = _SAMPLE
         across, up = [start, stop], [place, place]
         shared: dict[str, Any] = {"transform": axis.transAxes, "clip_on": False}
-        if abs(place - y) > 0.25 * line or x < 0.98:
+        ends_inside = x < _RIGHT_EDGE
+        if abs(place - y) > 0.25 * line or ends_inside:
             leader: dict[str, Any] = {"color": end.style.colour, "linewidth": 0.8, "alpha": 0.7}
+            if ends_inside:  # a full line from there would look like data
+                leader |= {"linestyle": (0, (1, 3)), "marker": "o", "markersize": 4.0, "markevery": [0]}
             axis.add_artist(Line2D([x, start], [y, place], **leader, **shared))
         axis.add_artist(Line2D(across, up, linewidth=2.0, **end.style.line, **shared))
         axis.text(
