@@ -15,7 +15,12 @@ from typing import NoReturn, TypeVar
 
 import click
 
-from optpess.exceptions import InfeasibleError, InvalidInputError, NoSafetyMarginError
+from optpess.exceptions import (
+    CheckpointError,
+    InfeasibleError,
+    InvalidInputError,
+    NoSafetyMarginError,
+)
 
 __all__ = [
     "FAILED",
@@ -35,6 +40,7 @@ FAILED, BAD_INPUT, INFEASIBLE = 1, 2, 3
 # What a shell reports of a program that a signal ended is this plus the number of the signal.
 _SIGNALLED = 128
 _SIGPIPE = 13  # which Windows lacks
+_BAD = (click.UsageError, InvalidInputError, NoSafetyMarginError, CheckpointError)
 _SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "the terminal was closed"}
 
 
@@ -127,7 +133,7 @@ def ended_by(error: BaseException, *, debug: bool) -> int:
         return error.exit_code
     if isinstance(error, InfeasibleError):
         return INFEASIBLE
-    if isinstance(error, click.UsageError | InvalidInputError | NoSafetyMarginError):
+    if isinstance(error, _BAD):
         return BAD_INPUT
     return FAILED
 

@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import optpess as op
 import pytest
 from optpess import __main__
 from optpess.cli import progress
@@ -143,6 +144,29 @@ def test_a_signal_ends_a_run_with_its_code_and_leaves_nothing(number, code, line
         out, said = process.communicate(timeout=LONGEST)
     assert (process.returncode, out, said) == (code, "", line)
     assert contents(tmp_path) == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stopped_run_goes_on_from_its_checkpoint(number, code, tmp_path):
+    episodes = 2_000_000
+    some = ["simulate", "ring", "--stationary", "--episodes", str(episodes), "--quiet"]
+    kept = [*some, "--checkpoint", "state.npz", "--output", "run.npz"]
+    with program(*kept, cwd=tmp_path) as process:
+        while not (tmp_path / "state.npz").exists():  # written before the first episode
+            assert process.poll() is None
+        process.send_signal(number)
+        out, said = process.communicate(timeout=LONGEST)
+    assert (process.returncode, out) == (code, "")
+    assert said.endswith("; the same command goes on from state.npz\n")
+    assert not (tmp_path / "run.npz").exists()
+    with program(*kept, cwd=tmp_path) as process:
+        _, said = process.communicate(timeout=LONGEST)
+    assert (process.returncode, said) == (0, "")
+    ring = op.zoo.problem("ring")
+    known = {"shape": ring.model.shape, "initial": ring.model.initial, "baseline": ring.baseline}
+    learner = op.OptPessMix(**known, knowledge=op.Knowledge(stationary=True))
+    expected = op.simulate(ring.model, learner, episodes=episodes, seed=0, progress=False)
+    assert op.load_run(tmp_path / "run.npz").same_as(expected)
 
 
 def test_a_signal_ends_a_computation_that_does_not_look_for_signals():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from optpess.cli.options import (
     safe_policy_options,
 )
 from optpess.cli.output import Result, writing, written
+from optpess.cli.stopping import Stopped
 from optpess.display import duration
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
@@ -53,6 +55,7 @@ _seed = number_option("--seed", default=0, metavar="N", help="Of the random numb
 _replicates = number_option(
     "--replicates", default=1, metavar="N", help="How many independent runs (1)."
 )
+_threads = number_option("--threads", metavar="N", help="By default one for each core.")
 _report = page_option("--report", help="Write a page in HTML about what came out, too.")
 _quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
 
@@ -66,6 +69,7 @@ _quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
     optpess simulate ring --learner optpess-lp:sharp --episodes 1e4 --replicates 4 --output run.npz
     optpess simulate mine.npz --safe-cost 0.6 --episodes 1e4 --seed 7 --json
     optpess simulate mine.npz --baseline safe.npy --episodes 1e4 --output curves.csv
+    optpess simulate ring --episodes 1e8 --checkpoint state.npz --output run.npz
     """,
 )
 @model_argument
@@ -75,8 +79,14 @@ _quiet = click.option("--quiet", is_flag=True, help="Show no progress.")
 @_replicates
 @safe_policy_options
 @learner_options
-@number_option("--threads", metavar="N", help="By default one for each core.")
+@_threads
 @click.option("--audit", is_flag=True, help="Check the events and lemmas of the paper in every episode.")
+@output_option(
+    "--checkpoint",
+    suffixes=(".npz",),
+    help="Write the state of the run to this file every ten seconds, and when it is stopped; the same "
+    "command goes on from it.",
+)
 @output_option(
     "--output",
     suffixes=(".npz", ".csv"),
@@ -96,6 +106,7 @@ def simulate(
     safe_cost: tuple[float, ...],
     output: Path | None,
     save_learner: Path | None,
+    checkpoint: Path | None,
     report: Path | None,
     quiet: bool,
     **given: Any,
@@ -104,12 +115,18 @@ def simulate(
 
     MODEL is a name of the zoo, which has a safe policy, or a .npz or .umb file of a model.
     """
-    if output is not None and output == save_learner:
-        raise InvalidInputError(f"--output and --save-learner are the same file, {str(output)!r}")
+    _check_different({"--output": output, "--save-learner": save_learner, "--checkpoint": checkpoint})
     options = pop_learner_options(given, given["episodes"])
     known, made = _learners(model, [learner], baseline, safe_cost, options)
     keep = None if save_learner is None else True
-    run = simulations.simulate(known, made[learner], progress=not quiet, learners=keep, **given)
+    given |= {"learners": keep, "checkpoint": checkpoint, "progress": not quiet}
+    try:
+        with nullcontext() if checkpoint is None else writing(checkpoint):
+            run = simulations.simulate(known, made[learner], **given)
+    except Stopped as stopped:
+        if checkpoint is not None:
+            stopped.args = (f"{stopped}; the same command goes on from {checkpoint}",)
+        raise
     _write(run, output, report)
     if save_learner is not None:
         with writing(save_learner):
@@ -138,6 +155,7 @@ def simulate(
 @_replicates
 @safe_policy_options
 @learner_options
+@_threads
 @output_option(
     "--output",
     suffixes=(".npz", ".csv"),
@@ -150,6 +168,7 @@ def compare(
     learner: tuple[str, ...],
     baseline: Path | None,
     safe_cost: tuple[float, ...],
+    threads: int | None,
     output: Path | None,
     report: Path | None,
     quiet: bool,
@@ -162,7 +181,7 @@ def compare(
     """
     options = pop_learner_options(given, given["episodes"])
     known, made = _learners(model, learner, baseline, safe_cost, options)
-    found = comparisons.compare(known, made, progress=not quiet, **given)
+    found = comparisons.compare(known, made, threads=threads, progress=not quiet, **given)
     _write(found, output, report)
     return Result(
         str(found) + written(output, report),
@@ -177,22 +196,29 @@ def compare(
     short_help="Predict a run.",
     cls=Command,
     examples="""
-    optpess forecast ring --learner optpess-lp --num-episodes 1e6
-    optpess forecast pair --learner optpess-primaldual --num-episodes 1e8 --json
+    optpess forecast ring --learner optpess-lp --episodes 1e6
+    optpess forecast pair --learner optpess-primaldual --episodes 1e8 --json
     """,
 )
 @model_argument
 @learner_option(required=True)
+@number_option("--episodes", metavar="N", help="How many would be played: K, unless it is given.")
 @safe_policy_options
 @learner_options
 def forecast(
-    model: str, learner: str, baseline: Path | None, safe_cost: tuple[float, ...], **given: Any
+    model: str,
+    learner: str,
+    episodes: int | None,
+    baseline: Path | None,
+    safe_cost: tuple[float, ...],
+    **given: Any,
 ) -> Result:
     """Predict a run: when the learner leaves the safe policy, and how long the run takes.
 
     MODEL is a name of the zoo, which has a safe policy, or a .npz or .umb file of a model.
     """
-    known, made = _learners(model, [learner], baseline, safe_cost, pop_learner_options(given))
+    options = pop_learner_options(given, episodes)
+    known, made = _learners(model, [learner], baseline, safe_cost, options)
     found = forecasts.forecast(known, made[learner])
     return Result(
         _forecast_text(found, made[learner]),
@@ -213,6 +239,14 @@ def _learners(
     problem = problem_of(model, baseline, safe_cost)
     known = model_of(model) if problem is None else problem.model
     return known, learners_of(texts, known, problem, options)
+
+
+def _check_different(files: dict[str, Path | None]) -> None:
+    """Refuses one file for two purposes."""
+    seen: dict[Path, str] = {}
+    for option, file in files.items():
+        if file is not None and (other := seen.setdefault(file.absolute(), option)) != option:
+            raise InvalidInputError(f"{other} and {option} are the same file, {str(file)!r}")
 
 
 def _write(record: Run | Comparison, output: Path | None, report: Path | None) -> None:
