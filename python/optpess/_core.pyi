@@ -26,6 +26,7 @@ from optpess.arrays import (
 )
 
 __all__ = [
+    "LagrangianSearch",
     "Learner",
     "Model",
     "StagedRollout",
@@ -43,7 +44,6 @@ __all__ = [
     "extended_induction",
     "extreme_actions",
     "frontier_vertices",
-    "lagrangian_plan",
     "least_cost_and_rounding",
     "margin_learner",
     "mix_actions",
@@ -507,13 +507,18 @@ def frontier_vertices(
     between: tuple[float, float],
     threads: SupportsIndex | None,
 ) -> tuple[FloatArray, float, bool]: ...
-def lagrangian_plan(
-    model: Model,
-    reward_weight: float,
-    multipliers: ArrayLike,
-    threads: SupportsIndex | None,
-    time_limit: float | None,
-) -> tuple[float, float, FloatArray, ActionArray]: ...
+
+@final
+class LagrangianSearch:
+    def __new__(cls, model: Model) -> Self: ...
+    def best(
+        self,
+        reward_weight: float,
+        multipliers: ArrayLike,
+        threads: SupportsIndex | None,
+        time_limit: float | None,
+    ) -> tuple[float, float, FloatArray, ActionArray]: ...
+
 def extreme_actions(
     model: Model, constraint: SupportsIndex, least_cost: bool, threads: SupportsIndex | None
 ) -> ActionArray: ...

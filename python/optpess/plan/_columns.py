@@ -110,6 +110,7 @@ def solve_by_columns(
     the limits.
     """
     master = _Master(limits)
+    search = _core.LagrangianSearch(model)
     actions: list[ActionArray] = []
     deadline = None if time_limit is None else time.perf_counter() + time_limit
 
@@ -125,9 +126,7 @@ def solve_by_columns(
         """Adds the best policy for the Lagrangian; returns the Lagrangian's value."""
         left = time_left()
         try:
-            value, reward, costs, found = _core.lagrangian_plan(
-                model, reward_weight, multipliers, threads, left
-            )
+            value, reward, costs, found = search.best(reward_weight, multipliers, threads, left)
         except SolverError:
             time_left()  # which says it better, if the time is over
             raise

@@ -41,6 +41,22 @@ pub trait StepSignal {
         move |pair| self.at(step, pair)
     }
 
+    /// Whether the numbers are known to be the same at every step.
+    fn is_stationary(&self) -> bool {
+        false
+    }
+
+    /// The least and the greatest number of the first H steps of `pairs` pairs each.
+    fn range(&self, horizon: usize, pairs: usize) -> (f64, f64) {
+        let each_step = (0..horizon).map(|step| {
+            let own = self.at_step(step);
+            range((0..pairs).map(own))
+        });
+        each_step.fold(NO_RANGE, |(least, greatest), (low, high)| {
+            (least.min(low), greatest.max(high))
+        })
+    }
+
     /// out(s, a) += g_h(s, a), for every pair of a step. A stored table does this faster.
     #[inline(always)]
     fn add_to(&self, step: usize, out: &mut [f64]) {
@@ -48,6 +64,15 @@ pub trait StepSignal {
             *target += self.at(step, pair);
         }
     }
+}
+
+/// The range of no numbers.
+const NO_RANGE: (f64, f64) = (f64::INFINITY, f64::NEG_INFINITY);
+
+fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
+    numbers.fold(NO_RANGE, |(least, greatest), number| {
+        (least.min(number), greatest.max(number))
+    })
 }
 
 /// g_h(s, a), stored for each step, or once when it is the same at every step.
@@ -169,6 +194,14 @@ impl StepSignal for Signal {
     fn at_step(&self, step: usize) -> impl Fn(usize) -> f64 {
         let values = self.step(step);
         move |pair| values[pair]
+    }
+
+    fn is_stationary(&self) -> bool {
+        Signal::is_stationary(self)
+    }
+
+    fn range(&self, _: usize, _: usize) -> (f64, f64) {
+        range(self.data.iter().copied())
     }
 
     #[inline(always)]

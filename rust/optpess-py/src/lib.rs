@@ -33,8 +33,8 @@ mod _core {
     use crate::model::{Model, check_noise};
     #[pymodule_export]
     use crate::plan::{
-        backward_induction, extended_induction, extreme_actions, frontier_vertices,
-        lagrangian_plan, least_cost_and_rounding, mix_actions, solve_extended, solve_parametric,
+        LagrangianSearch, backward_induction, extended_induction, extreme_actions,
+        frontier_vertices, least_cost_and_rounding, mix_actions, solve_extended, solve_parametric,
     };
     #[pymodule_export]
     use crate::rollout::Rollout;

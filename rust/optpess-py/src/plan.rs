@@ -1,6 +1,7 @@
 //! The Python functions of planning, on one kernel and over plausible kernels.
 
 use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use numpy::PyArrayDyn;
@@ -335,31 +336,50 @@ pub fn frontier_vertices<'py>(
 
 type LagrangianPlan<'py> = (f64, f64, Bound<'py, PyArrayDyn<f64>>, Bound<'py, PyAny>);
 
-/// The best policy for ``reward_weight r - sum_m multipliers[m] c_m``: that Lagrangian's value, the
-/// reward, the costs ``[M]`` and the actions ``[H, S]``.
-#[pyfunction]
-pub fn lagrangian_plan<'py>(
-    py: Python<'py>,
-    model: &Bound<'py, Model>,
-    reward_weight: f64,
-    multipliers: &Bound<'py, PyAny>,
-    threads: Option<&Bound<'py, PyAny>>,
-    time_limit: Option<f64>,
-) -> PyResult<LagrangianPlan<'py>> {
-    let model = &model.get().model;
-    let count = model.costs().len();
-    let input = Input::new("multipliers", multipliers)?.with_shape(&[count], "[M]")?;
-    let multipliers = input.floats()?;
-    let found = plan(
-        py,
-        model.shape(),
-        threads_in(threads)?,
-        time_limit,
-        |workers| planner::lagrangian_plan(model, reward_weight, &multipliers, workers),
-    )?;
-    let actions = actions_out(py, found.actions, model.shape())?;
-    let costs = array_out(py, found.costs, &[count])?;
-    Ok((found.value, found.reward, costs, actions))
+/// Best policies for Lagrangians of one model: a call knows what the one before found.
+#[derive(Debug)]
+#[pyclass(frozen, module = "optpess._core")]
+pub struct LagrangianSearch {
+    model: Py<Model>,
+    search: Mutex<planner::LagrangianSearch>,
+}
+
+#[pymethods]
+impl LagrangianSearch {
+    #[new]
+    fn new(py: Python<'_>, model: Py<Model>) -> PyResult<Self> {
+        let search = call::run(py, || {
+            Ok(planner::LagrangianSearch::new(&model.get().model))
+        })?;
+        Ok(Self {
+            model,
+            search: Mutex::new(search),
+        })
+    }
+
+    /// The best policy for ``reward_weight r - sum_m multipliers[m] c_m``: that Lagrangian's value, the
+    /// reward, the costs ``[M]`` and the actions ``[H, S]``.
+    fn best<'py>(
+        &self,
+        py: Python<'py>,
+        reward_weight: f64,
+        multipliers: &Bound<'py, PyAny>,
+        threads: Option<&Bound<'py, PyAny>>,
+        time_limit: Option<f64>,
+    ) -> PyResult<LagrangianPlan<'py>> {
+        let model = &self.model.get().model;
+        let (shape, count) = (model.shape(), model.costs().len());
+        let input = Input::new("multipliers", multipliers)?.with_shape(&[count], "[M]")?;
+        let multipliers = input.floats()?;
+        let found = plan(py, shape, threads_in(threads)?, time_limit, |workers| {
+            // What a call that panicked left behind is a search that knows nothing.
+            let mut search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
+            search.best(model, reward_weight, &multipliers, workers)
+        })?;
+        let actions = actions_out(py, found.actions, shape)?;
+        let costs = array_out(py, found.costs, &[count])?;
+        Ok((found.value, found.reward, costs, actions))
+    }
 }
 
 /// The actions ``[H, S]`` of the policy at one end of the trade-off between the reward and one cost.

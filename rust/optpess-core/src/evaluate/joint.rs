@@ -7,7 +7,7 @@
 use crate::error::Result;
 use crate::evaluate::sweep::Signals;
 use crate::fast::isa::{Job, vectorised};
-use crate::model::{JointRows, Kernel, Slices, WalkedRows};
+use crate::model::{InterleavedRows, JointRows, Kernel, ROWS_PER_BLOCK, Slices, WalkedRows};
 use crate::parallel::{Parts, Workers, short_stages_may_be_shared};
 use crate::shape::Shape;
 use crate::table::{CompactActions, StateValues, StepSignal, zeros};
@@ -25,11 +25,17 @@ const SHARED_ALWAYS: usize = 1 << 20;
 /// So many numbers (a megabyte) fit the caches of a core; values of more are far away.
 const NEAR_VALUES: usize = 1 << 17;
 
+/// So many states are looked at together where rows are interleaved: their rows fill whole blocks.
+const STATES_PER_BLOCK: usize = 2 * ROWS_PER_BLOCK;
+
 /// How many parts a thread has of a step that is shared, so that a thread that is held up holds up few of them.
 const PARTS_PER_THREAD: usize = 4;
 
 /// What is done with the action values of a state.
 pub trait JointChoice<const N: usize>: Sync {
+    /// Whether the values of all actions are asked for.
+    const NEEDS_ALL: bool = false;
+
     /// V_h(s) of each signal, and the action taken. `q` computes Q_h(s,a) of each; `room` has |A| entries.
     fn choose(
         &self,
@@ -135,6 +141,10 @@ impl<G> JointSweep<'_, G> {
             threads,
             ..self.workers
         };
+        // Choices that need all actions of a single signal.
+        let strips = (N == 1 && C::NEEDS_ALL && !FAR)
+            .then(|| self.kernel.interleaved())
+            .flatten();
         let kept = values.steps;
         let values = Parts::new(values.data.as_chunks_mut::<N>().0);
         let actions = actions.map(ActionParts::new);
@@ -160,6 +170,7 @@ impl<G> JointSweep<'_, G> {
                 here,
                 next,
                 actions: actions.as_ref(),
+                strips,
             });
         })
     }
@@ -169,16 +180,18 @@ impl<G> JointSweep<'_, G> {
         let states = self.shape.num_states();
         let entries = self.kernel.entries_per_state();
         let whole = ENTRIES_PER_PART.div_ceil(entries);
+        // Parts begin where blocks of rows do.
+        let in_blocks = |states: usize| states.next_multiple_of(STATES_PER_BLOCK);
         let work = entries.saturating_mul(states);
         let shared = self.workers.threads > 1
             && work >= SHARED_FROM
             && (work >= SHARED_ALWAYS || short_stages_may_be_shared());
         if !shared {
-            return (1, whole);
+            return (1, in_blocks(whole));
         }
         let threads = self.workers.threads;
         let even = states.div_ceil(threads * PARTS_PER_THREAD);
-        (threads, whole.min(even))
+        (threads, in_blocks(whole.min(even)))
     }
 }
 
@@ -192,6 +205,8 @@ struct PartOfStep<'a, 's, const N: usize, G, R: ?Sized, C, const FAR: bool> {
     here: &'a mut [[f64; N]],
     next: &'a [[f64; N]],
     actions: Option<&'a ActionParts<'a>>,
+    /// The rows interleaved, if all of them are wanted for a single signal.
+    strips: Option<&'a InterleavedRows>,
 }
 
 impl<const N: usize, G, R, C, const FAR: bool> Job for PartOfStep<'_, '_, N, G, R, C, FAR>
@@ -215,6 +230,10 @@ where
             Slices::PerStep(_) => step * shape.pairs(),
         };
         let (rows, next) = (self.rows, self.next);
+        if let Some(strips) = self.strips {
+            self.in_blocks(strips, own);
+            return;
+        }
         self.each_state(|pair| {
             // SAFETY: `run` has checked that the kernel has the states, actions and steps of the shape.
             let expected = unsafe { rows.expectations::<N, FAR>(slice + pair, next) };
@@ -224,25 +243,70 @@ where
     }
 }
 
-impl<const N: usize, G, R: ?Sized, C: JointChoice<N>, const FAR: bool>
+impl<const N: usize, G, R: JointRows + ?Sized, C: JointChoice<N>, const FAR: bool>
     PartOfStep<'_, '_, N, G, R, C, FAR>
 {
     /// Chooses in each state, given Q_h as a function of the pair.
     #[inline(always)]
-    fn each_state(self, q: impl Fn(usize) -> [f64; N]) {
-        let (shape, step) = (self.sweep.shape, self.step);
-        let mut room = vec![[0.0; N]; shape.num_actions()];
-        for (offset, here) in self.here.iter_mut().enumerate() {
-            let state = self.first + offset;
-            let pair = shape.pair(state, 0);
-            let (found, action) =
-                self.choice
-                    .choose(step, state, &|action| q(pair + action), &mut room);
-            *here = found;
-            if let Some(table) = self.actions {
-                // SAFETY: every state of every step is in one part, and a part is done once.
-                unsafe { table.set(step * shape.num_states() + state, action) };
+    fn each_state(mut self, q: impl Fn(usize) -> [f64; N]) {
+        let mut room = vec![[0.0; N]; self.sweep.shape.num_actions()];
+        for offset in 0..self.here.len() {
+            self.choose(offset, &q, &mut room);
+        }
+    }
+
+    /// The same for a single signal, given g_h as a function of the pair: expectations of the rows of a few states at
+    /// once, in vectors.
+    #[inline(always)]
+    fn in_blocks(mut self, strips: &InterleavedRows, own: impl Fn(usize) -> [f64; N]) {
+        debug_assert_eq!(N, 1);
+        let shape = self.sweep.shape;
+        let actions = shape.num_actions();
+        let slice = match self.sweep.kernel.slices() {
+            Slices::Stationary => 0,
+            Slices::PerStep(_) => self.step,
+        };
+        let mut room = vec![[0.0; N]; actions];
+        let mut expected = vec![0.0; STATES_PER_BLOCK * actions];
+        for begin in (0..self.here.len()).step_by(STATES_PER_BLOCK) {
+            let states = STATES_PER_BLOCK.min(self.here.len() - begin);
+            let first_pair = shape.pair(self.first + begin, 0);
+            let expected = &mut expected[..states * actions];
+            let interleaved =
+                (strips.rows_per_step().max(first_pair) - first_pair).min(expected.len());
+            let interleaved = interleaved - interleaved % ROWS_PER_BLOCK;
+            let (wide, rest) = expected.split_at_mut(interleaved);
+            // SAFETY: a part has a next value for every state.
+            unsafe {
+                let next = self.next.as_flattened();
+                strips.expectation(slice, first_pair / ROWS_PER_BLOCK, next, wide);
             }
+            for (row, target) in (slice * shape.pairs() + first_pair + interleaved..).zip(rest) {
+                // SAFETY: `run` has checked that the kernel has the states, actions and steps of the shape.
+                *target = unsafe { self.rows.expectations::<N, FAR>(row, self.next)[0] };
+            }
+            let q = |pair: usize| {
+                let own = own(pair);
+                std::array::from_fn(|n| expected[pair - first_pair] + own[n])
+            };
+            for offset in begin..begin + states {
+                self.choose(offset, &q, &mut room);
+            }
+        }
+    }
+
+    /// Chooses in one state of the part.
+    #[inline(always)]
+    fn choose(&mut self, offset: usize, q: &impl Fn(usize) -> [f64; N], room: &mut [[f64; N]]) {
+        let (shape, step) = (self.sweep.shape, self.step);
+        let state = self.first + offset;
+        let pair = shape.pair(state, 0);
+        let q = |action| q(pair + action);
+        let (found, action) = self.choice.choose(step, state, &q, room);
+        self.here[offset] = found;
+        if let Some(table) = self.actions {
+            // SAFETY: every state of every step is in one part, and a part is done once.
+            unsafe { table.set(step * shape.num_states() + state, action) };
         }
     }
 }
@@ -299,6 +363,8 @@ impl<const N: usize> Heaviest<N> {
 }
 
 impl<const N: usize> JointChoice<N> for Heaviest<N> {
+    const NEEDS_ALL: bool = true;
+
     #[inline(always)]
     fn choose(
         &self,
@@ -315,15 +381,19 @@ impl<const N: usize> JointChoice<N> for Heaviest<N> {
             // Without a branch: which action is best is close to random, and a wrong guess of the processor takes
             // longer than a row.
             let better = weight > best;
-            let mask = u64::from(better).wrapping_neg();
-            let select =
-                |new: f64, old: f64| f64::from_bits(new.to_bits() & mask | old.to_bits() & !mask);
-            best = select(weight, best);
-            values = std::array::from_fn(|n| select(found[n], values[n]));
+            best = select(better, weight, best);
+            values = std::array::from_fn(|n| select(better, found[n], values[n]));
             taken = if better { action } else { taken };
         }
         (values, taken)
     }
+}
+
+/// One of two numbers, without a branch.
+#[inline(always)]
+pub(crate) fn select(is_new: bool, new: f64, old: f64) -> f64 {
+    let mask = u64::from(is_new).wrapping_neg();
+    f64::from_bits(new.to_bits() & mask | old.to_bits() & !mask)
 }
 
 /// Takes given actions, `[H, S]`.

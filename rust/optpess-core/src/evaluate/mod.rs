@@ -14,6 +14,7 @@ mod value;
 
 pub use difference::{Expectation, value_difference};
 pub use flow::{OccupancyMeasure, PolicyMixer, mix_policies, occupancy};
+pub(crate) use joint::select;
 pub use joint::{Heaviest, JointChoice, JointSweep, JointValues, RewardAndCosts, TakeCompact};
 pub use mixed_actions::MixedActions;
 pub use row_set::{Best, Extreme, Memory, RowSet, Worst};

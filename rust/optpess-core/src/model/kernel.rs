@@ -10,7 +10,7 @@ mod strips;
 use std::sync::OnceLock;
 
 use incoming::TransposedRows;
-use strips::InterleavedRows;
+pub(crate) use strips::{InterleavedRows, ROWS_PER_BLOCK};
 
 use crate::error::{ArrayIndex, Error, Result};
 use crate::fast::isa::{Job, ask_for, dot_rows, vectorised};
@@ -70,6 +70,8 @@ pub struct Kernel {
     lists: OnceLock<Option<SparseRows>>,
     /// A copy by next state; made when it is first used, and done without if there is no memory for it.
     incoming: OnceLock<Option<TransposedRows>>,
+    /// What [`Kernel::leak`] returns, once it was asked for.
+    leak: OnceLock<f64>,
 }
 
 /// Copies of the rows do not count.
@@ -135,6 +137,7 @@ impl Kernel {
             strips: OnceLock::new(),
             lists: OnceLock::new(),
             incoming: OnceLock::new(),
+            leak: OnceLock::new(),
         })
     }
 
@@ -147,6 +150,14 @@ impl Kernel {
             small.then(|| InterleavedRows::new(rows, pairs).ok()?)?
         };
         self.strips.get_or_init(made).as_ref()
+    }
+
+    /// The interleaved copy of the rows, if they are sparse and it is worth its memory.
+    pub(crate) fn interleaved(&self) -> Option<&InterleavedRows> {
+        match &self.rows {
+            RowStorage::Dense(_) => None,
+            RowStorage::Sparse(rows) => self.strips(rows),
+        }
     }
 
     /// The rows in the form that is fastest for one row after the other: full rows that are mostly zeros as lists.
@@ -173,6 +184,14 @@ impl Kernel {
         let pairs = self.num_states * self.num_actions;
         let made = || TransposedRows::new(rows, self.num_states, pairs).ok();
         self.incoming.get_or_init(made).as_ref()
+    }
+
+    /// By how much the sum of a row that is used differs from one, at most.
+    #[must_use]
+    pub fn leak(&self) -> f64 {
+        *self
+            .leak
+            .get_or_init(|| vectorised(GreatestLeak { kernel: self }))
     }
 
     /// Asks for the elements of a table over states that belong to the successors of a pair; see
@@ -377,6 +396,22 @@ impl Job for FirstDoubtfulRow<'_> {
     }
 }
 
+struct GreatestLeak<'a> {
+    kernel: &'a Kernel,
+}
+
+impl Job for GreatestLeak<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        (0..self.kernel.used_rows()).fold(0.0, |leak, row| {
+            let (sum, _) = sum_and_signs(self.kernel.stored_row(row));
+            leak.max((1.0 - sum).abs())
+        })
+    }
+}
+
 /// The number of rows of a kernel; refuses empty axes and products that overflow.
 fn count_rows(num_states: usize, num_actions: usize, slices: Slices) -> Result<usize> {
     let horizon = match slices {
@@ -454,9 +489,9 @@ impl StepKernel for Kernel {
                 let mut done = 0;
                 if let Some(strips) = self.strips(rows) {
                     let slice = first / (self.num_states * self.num_actions);
-                    // SAFETY: there is a value for every state.
-                    unsafe { strips.expectation(slice, values, out) };
                     done = strips.rows_per_step();
+                    // SAFETY: there is a value for every state.
+                    unsafe { strips.expectation(slice, 0, values, &mut out[..done]) };
                 }
                 for (pair, target) in out.iter_mut().enumerate().skip(done) {
                     // SAFETY: there is a value for every state.

@@ -9,6 +9,7 @@ mod sparse_rows;
 mod step_kernel;
 mod transition_kernel;
 
+pub(crate) use kernel::{InterleavedRows, ROWS_PER_BLOCK};
 pub use kernel::{Kernel, RowStorage, Slices, WalkedRows};
 pub use noise::{GaussianNoise, MAX_VARIANCE_PROXY, ObservationNoise, UniformNoise};
 pub use sparse_rows::SparseRows;

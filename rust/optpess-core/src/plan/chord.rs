@@ -37,8 +37,8 @@ const MAX_INDUCTIONS: usize = 20_000;
 /// state: a warm start and a cold one give the same answer to rounding only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chord<P = Vertex> {
-    below: P,
-    above: P,
+    pub(super) below: P,
+    pub(super) above: P,
     /// Whether the ends are those of the last answer.
     warm: bool,
 }
@@ -144,11 +144,11 @@ pub struct ChordSolution {
     bound(deserialize = "P: Clone + Deserialize<'de>")
 )]
 pub struct ChordSearch<P = Vertex> {
-    chord: Chord<P>,
+    pub(super) chord: Chord<P>,
     inductions: u64,
     /// Workspace: the point that the oracle writes.
     #[serde(skip_serializing)]
-    trial: P,
+    pub(super) trial: P,
 }
 
 /// [`ChordSearch`] without its workspace.
@@ -254,19 +254,24 @@ impl<P: Point> ChordSearch<P> {
         let warm = std::mem::replace(&mut self.chord.warm, false);
         let mut inductions = 0;
         if !(warm && self.last_chord_brackets(oracle, limit)) {
+            let [has_below, has_above] = self.bracket_near(pace, oracle, limit, &mut inductions)?;
             let Chord { below, above, .. } = &mut self.chord;
-            oracle.extreme(Objective::MostReward, above);
-            oracle.check()?;
-            inductions += 1;
-            if within(above.cost(), limit) {
-                std::mem::swap(below, above);
-                self.inductions += inductions as u64;
-                return Ok(self.chord.solution(limit, Found::UNLIMITED, inductions));
+            if !has_above {
+                oracle.extreme(Objective::MostReward, above);
+                oracle.check()?;
+                inductions += 1;
+                if within(above.cost(), limit) {
+                    std::mem::swap(below, above);
+                    self.inductions += inductions as u64;
+                    return Ok(self.chord.solution(limit, Found::UNLIMITED, inductions));
+                }
             }
-            oracle.extreme(Objective::LeastCost, below);
-            oracle.check()?;
-            inductions += 1;
-            self.check_feasible(oracle, limit)?;
+            if !has_below {
+                oracle.extreme(Objective::LeastCost, below);
+                oracle.check()?;
+                inductions += 1;
+                self.check_feasible(oracle, limit)?;
+            }
         }
         let found = self.search(pace, oracle, limit, &mut inductions)?;
         self.chord.warm = true;

@@ -4,18 +4,28 @@ use crate::certify::{Reevaluation, repair, within};
 use crate::control::Control;
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::evaluate::{Heaviest, JointSweep, JointValues, MixedActions};
-use crate::model::ConstrainedMdp;
+use crate::model::{ConstrainedMdp, InitialDistribution, Slices};
 use crate::parallel::Workers;
 use crate::plan::chord::{ChordSearch, ChordSolution, cost_rounding};
 use crate::plan::induction::Lagrangian;
 use crate::plan::known::{KnownOracle, KnownProblem, KnownVertex};
 use crate::plan::pace::Predictions;
 use crate::plan::problem::{Objective, Oracle, Point};
+use crate::shape::Shape;
 use crate::table::{Signal, StepSignal};
 
 /// How far the re-evaluated value of a plan may be from the planner's own, relative to the size of the
 /// values it mixes.
 pub(crate) const VALUE_WIDTH: f64 = 1e-9;
+
+/// Problems with fewer steps are not guessed from shorter ones.
+const SHORTENED_FROM: usize = 40;
+
+/// How many times fewer steps the shorter problem has.
+const SHORTENED_BY: usize = 10;
+
+/// How exactly the shorter problem is solved, relative to the range of its values.
+const GUESS_TOLERANCE: f64 = 1e-4;
 
 /// The optimal policy of a constrained problem, and the two policies it mixes.
 #[derive(Debug, Clone)]
@@ -67,9 +77,13 @@ pub fn solve_to<R: StepSignal + Sync, C: StepSignal + Sync>(
     workers: Workers<'_>,
 ) -> Result<ExactPlan> {
     let (shape, kernel, initial) = (problem.shape, problem.kernel, problem.initial);
-    let mut oracle = KnownOracle::new(problem, workers)?;
+    let guess = multiplier_of_a_shorter_problem(problem, limit, workers)?;
+    // Without a guess the first multiplier is that of the chord between the ends of the curve.
+    let far = usize::from(guess.is_none());
+    let mut oracle = KnownOracle::new(problem, workers)?.for_close_multipliers(far);
     let mut search = ChordSearch::new(shape)?;
-    let found = search.solve_at(&mut Predictions::new(tolerance), &mut oracle, limit)?;
+    let mut pace = Predictions::new(tolerance, guess);
+    let found = search.solve_at(&mut pace, &mut oracle, limit)?;
     let [mut below, above] = search.into_ends();
     let mut size = below.reward().abs();
     let (mut ends, mut weights) = (vec![below.actions().clone()], vec![1.0]);
@@ -109,6 +123,45 @@ pub fn solve_to<R: StepSignal + Sync, C: StepSignal + Sync>(
         inductions: found.inductions,
     })
 }
+/// The multiplier of the same problem with a tenth of the steps, a tenth of the limit and a start in any state, above 0;
+/// None if a problem is not the same at every step, or has so few steps that this would not save time. The start in any
+/// state stands for where the process is after some steps. A multiplier that is far off costs the search some inductions.
+fn multiplier_of_a_shorter_problem<R: StepSignal + Sync, C: StepSignal + Sync>(
+    problem: &KnownProblem<'_, R, C>,
+    limit: f64,
+    workers: Workers<'_>,
+) -> Result<Option<f64>> {
+    let shape = problem.shape;
+    let is_stationary = problem.reward.is_stationary()
+        && problem.cost.is_stationary()
+        && problem.kernel.slices() == Slices::Stationary;
+    if !is_stationary || shape.horizon() < SHORTENED_FROM {
+        return Ok(None);
+    }
+    let steps = shape.horizon() / SHORTENED_BY;
+    let part = steps as f64 / shape.horizon() as f64;
+    let states = shape.num_states();
+    let anywhere = InitialDistribution::new(states, vec![1.0 / states as f64; states])?;
+    let shorter = KnownProblem {
+        shape: Shape::stationary(steps, states, shape.num_actions())?,
+        initial: &anywhere,
+        ..*problem
+    };
+    let (least, greatest) = problem.reward.range(steps, shape.pairs());
+    let tolerance = GUESS_TOLERANCE * steps as f64 * (greatest - least);
+    let mut oracle = KnownOracle::new(&shorter, workers)?.for_close_multipliers(1);
+    let mut pace = Predictions::new(tolerance, None);
+    let found = ChordSearch::new(shorter.shape)?.solve_at(&mut pace, &mut oracle, limit * part);
+    match found {
+        Ok(found) if found.multiplier > 0.0 && found.multiplier < f64::MAX => {
+            Ok(Some(found.multiplier))
+        }
+        Err(Error::Interrupted) => Err(Error::Interrupted),
+        // The shorter problem may be infeasible although the problem is not.
+        _ => Ok(None),
+    }
+}
+
 /// Refuses a plan whose value, evaluated again, is not what the search found.
 fn check_value<R: StepSignal + Sync, C: StepSignal + Sync>(
     oracle: &mut KnownOracle<'_, R, C>,

@@ -6,6 +6,7 @@ use crate::evaluate::{
 };
 use crate::model::Kernel;
 use crate::parallel::Workers;
+use crate::plan::action_gaps::ActionGaps;
 use crate::plan::induction::{Magnitude, TIE_WIDTH, lexicographic_best};
 use crate::plan::problem::{Objective, Oracle, PlanningProblem, Point};
 use crate::shape::Shape;
@@ -84,6 +85,8 @@ pub struct KnownOracle<'a, R, C> {
     problem: &'a KnownProblem<'a, R, C>,
     workers: Workers<'a>,
     values: JointValues<2>,
+    /// Gaps of the last Lagrangian, if the search keeps them.
+    gaps: Option<ActionGaps>,
     outcome: Result<()>,
 }
 
@@ -94,8 +97,25 @@ impl<'a, R: StepSignal + Sync, C: StepSignal + Sync> KnownOracle<'a, R, C> {
             problem,
             workers,
             values: JointValues::rolling(problem.shape)?,
+            gaps: None,
             outcome: Ok(()),
         })
+    }
+
+    /// The same oracle, faster for multipliers that come closer to each other, after the first `far` of them.
+    #[must_use]
+    pub(super) fn for_close_multipliers(mut self, far: usize) -> Self {
+        let PlanningProblem {
+            shape,
+            reward,
+            cost,
+            kernel,
+            ..
+        } = *self.problem;
+        let (horizon, pairs) = (shape.horizon(), shape.pairs());
+        let ranges = vec![reward.range(horizon, pairs), cost.range(horizon, pairs)];
+        self.gaps = ActionGaps::new(shape, ranges, kernel.leak(), far);
+        self
     }
 
     /// (reward, cost) from the start of what a choice does; writes its actions.
@@ -160,7 +180,23 @@ impl<R: StepSignal + Sync, C: StepSignal + Sync> Oracle for KnownOracle<'_, R, C
         let choice = Heaviest {
             weights: [1.0, -multiplier],
         };
-        let values = self.sweep(&choice, Some(&mut found.actions));
+        let actions = Some(&mut found.actions);
+        let values = match self.gaps.take() {
+            None => self.sweep(&choice, actions),
+            Some(mut gaps) => {
+                let problem = self.problem;
+                let sweep = JointSweep {
+                    shape: problem.shape,
+                    signals: (problem.reward, problem.cost),
+                    kernel: problem.kernel,
+                    workers: self.workers,
+                };
+                let outcome = gaps.sweep(&sweep, choice.weights, &mut self.values, actions);
+                self.gaps = Some(gaps);
+                self.outcome = std::mem::replace(&mut self.outcome, Ok(())).and(outcome);
+                problem.initial.expectations(self.values.first_step())
+            }
+        };
         [found.reward, found.cost] = values;
         choice.weigh(values)
     }

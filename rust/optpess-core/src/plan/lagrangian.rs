@@ -7,6 +7,7 @@ use crate::evaluate::{
 };
 use crate::model::{ConstrainedMdp, Kernel};
 use crate::parallel::Workers;
+use crate::plan::action_gaps::ActionGaps;
 use crate::plan::induction::Lagrangian;
 use crate::shape::Shape;
 use crate::table::{CompactActions, Signal, StateValues, StepSignal};
@@ -53,21 +54,74 @@ pub struct LagrangianPlan {
     pub actions: CompactActions,
 }
 
-/// The best policy for weight r - sum_m l_m c_m, with its reward and costs.
-pub fn lagrangian_plan(
-    model: &ConstrainedMdp,
-    reward_weight: f64,
-    multipliers: &[f64],
-    workers: Workers<'_>,
-) -> Result<LagrangianPlan> {
-    let signals = signals_of(model);
-    match signals.len() {
-        2 => maximise::<2>(model, &signals, reward_weight, multipliers, workers),
-        3..=4 => maximise::<4>(model, &signals, reward_weight, multipliers, workers),
-        5..=MOST_LANES => {
-            maximise::<MOST_LANES>(model, &signals, reward_weight, multipliers, workers)
+/// Best policies for Lagrangians of one model, each sweep with what is known from the one before: the policies and
+/// numbers of sweeps on their own.
+#[derive(Debug)]
+pub struct LagrangianSearch {
+    gaps: Option<ActionGaps>,
+}
+
+impl LagrangianSearch {
+    /// A search that knows nothing yet. Every call of [`LagrangianSearch::best`] must be for this model.
+    #[must_use]
+    pub fn new(model: &ConstrainedMdp) -> Self {
+        let shape = model.shape();
+        let signals = signals_of(model);
+        let range = |signal: &&Signal| signal.range(shape.horizon(), shape.pairs());
+        let ranges = signals.iter().map(range).collect();
+        let side_by_side = signals.len() <= MOST_LANES;
+        let gaps = || ActionGaps::new(shape, ranges, model.kernel().kernel().leak(), 1);
+        Self {
+            gaps: side_by_side.then(gaps).flatten(),
         }
-        _ => maximise_first(model, reward_weight, multipliers, workers),
+    }
+
+    /// The best policy for weight r - sum_m l_m c_m, with its reward and costs.
+    pub fn best(
+        &mut self,
+        model: &ConstrainedMdp,
+        reward_weight: f64,
+        multipliers: &[f64],
+        workers: Workers<'_>,
+    ) -> Result<LagrangianPlan> {
+        let signals = signals_of(model);
+        let lagrangian = (reward_weight, multipliers);
+        match signals.len() {
+            2 => self.side_by_side::<2>(model, &signals, lagrangian, workers),
+            3..=4 => self.side_by_side::<4>(model, &signals, lagrangian, workers),
+            5..=MOST_LANES => self.side_by_side::<MOST_LANES>(model, &signals, lagrangian, workers),
+            _ => policy_first(model, lagrangian, workers),
+        }
+    }
+
+    /// One sweep with all signals side by side.
+    fn side_by_side<const N: usize>(
+        &mut self,
+        model: &ConstrainedMdp,
+        signals: &[&Signal],
+        (reward_weight, multipliers): (f64, &[f64]),
+        workers: Workers<'_>,
+    ) -> Result<LagrangianPlan> {
+        let mut weights = [0.0; N];
+        weights[0] = reward_weight;
+        for (weight, multiplier) in weights[1..].iter_mut().zip(multipliers) {
+            *weight = -multiplier;
+        }
+        let choice = Heaviest { weights };
+        let mut actions = CompactActions::zeros(model.shape())?;
+        let mut values = JointValues::rolling(model.shape())?;
+        let sweep = sweep_of(model, RewardAndCosts::<_, N>::new(signals), workers);
+        match &mut self.gaps {
+            Some(gaps) => gaps.sweep(&sweep, weights, &mut values, Some(&mut actions))?,
+            None => sweep.run(&choice, &mut values, Some(&mut actions))?,
+        }
+        let found = model.initial().expectations(values.first_step());
+        Ok(LagrangianPlan {
+            value: choice.weigh(found),
+            reward: found[0],
+            costs: found[1..signals.len()].to_vec(),
+            actions,
+        })
     }
 }
 
@@ -78,36 +132,10 @@ fn signals_of(model: &ConstrainedMdp) -> Vec<&Signal> {
         .collect()
 }
 
-/// One sweep with all signals side by side.
-fn maximise<const N: usize>(
-    model: &ConstrainedMdp,
-    signals: &[&Signal],
-    reward_weight: f64,
-    multipliers: &[f64],
-    workers: Workers<'_>,
-) -> Result<LagrangianPlan> {
-    let shape = model.shape();
-    let mut weights = [0.0; N];
-    weights[0] = reward_weight;
-    for (weight, multiplier) in weights[1..].iter_mut().zip(multipliers) {
-        *weight = -multiplier;
-    }
-    let choice = Heaviest { weights };
-    let mut actions = CompactActions::zeros(shape)?;
-    let found = start_values::<N>(model, signals, &choice, Some(&mut actions), workers)?;
-    Ok(LagrangianPlan {
-        value: choice.weigh(found),
-        reward: found[0],
-        costs: found[1..signals.len()].to_vec(),
-        actions,
-    })
-}
-
 /// One sweep for the policy, and then its reward and costs: for more signals than fit side by side.
-fn maximise_first(
+fn policy_first(
     model: &ConstrainedMdp,
-    reward_weight: f64,
-    multipliers: &[f64],
+    (reward_weight, multipliers): (f64, &[f64]),
     workers: Workers<'_>,
 ) -> Result<LagrangianPlan> {
     let shape = model.shape();
@@ -139,9 +167,9 @@ where
     let mut found = Vec::new();
     for signals in signals_of(model).chunks(MOST_LANES) {
         let each = match signals.len() {
-            1..=2 => start_values::<2>(model, signals, choice, None, workers)?.to_vec(),
-            3..=4 => start_values::<4>(model, signals, choice, None, workers)?.to_vec(),
-            _ => start_values::<MOST_LANES>(model, signals, choice, None, workers)?.to_vec(),
+            1..=2 => start_values::<2>(model, signals, choice, workers)?.to_vec(),
+            3..=4 => start_values::<4>(model, signals, choice, workers)?.to_vec(),
+            _ => start_values::<MOST_LANES>(model, signals, choice, workers)?.to_vec(),
         };
         found.extend_from_slice(&each[..signals.len()]);
     }
@@ -153,16 +181,23 @@ fn start_values<const N: usize>(
     model: &ConstrainedMdp,
     signals: &[&Signal],
     choice: &impl JointChoice<N>,
-    actions: Option<&mut CompactActions>,
     workers: Workers<'_>,
 ) -> Result<[f64; N]> {
     let mut values = JointValues::rolling(model.shape())?;
-    let sweep = JointSweep {
+    let sweep = sweep_of(model, RewardAndCosts::<_, N>::new(signals), workers);
+    sweep.run(choice, &mut values, None)?;
+    Ok(model.initial().expectations(values.first_step()))
+}
+
+fn sweep_of<'a, G>(
+    model: &'a ConstrainedMdp,
+    signals: G,
+    workers: Workers<'a>,
+) -> JointSweep<'a, G> {
+    JointSweep {
         shape: model.shape(),
-        signals: RewardAndCosts::<_, N>::new(signals),
+        signals,
         kernel: model.kernel().kernel(),
         workers,
-    };
-    sweep.run(choice, &mut values, actions)?;
-    Ok(model.initial().expectations(values.first_step()))
+    }
 }

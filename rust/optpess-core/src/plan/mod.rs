@@ -2,10 +2,12 @@
 //! from or whether they are biased.
 //!
 //! `induction.rs` maximises one signal, `problem.rs` poses a reward and a cost on one kernel, `chord.rs` finds the best
-//! reward for a limit with the multipliers of `pace.rs`, `extended.rs` chooses the kernel too. For known models, which
-//! may be large, `known.rs` has the oracle, `exact.rs` and `frontier.rs` use it, and `lagrangian.rs` maximises with any
-//! number of costs.
+//! reward for a limit with the multipliers of `pace.rs` (`bracket.rs`: from a guess), `extended.rs` chooses the kernel too. For known models, which
+//! may be large, `known.rs` has the oracle, `exact.rs` and `frontier.rs` use it, `lagrangian.rs` maximises with any number
+//! of costs, and `action_gaps.rs` says which actions need not be looked at.
 
+mod action_gaps;
+mod bracket;
 mod chord;
 mod exact;
 mod extended;
@@ -29,7 +31,7 @@ pub use frontier::{FoundFrontier, FrontierRequest, frontier, frontier_to};
 pub(crate) use induction::TIE_WIDTH;
 pub use induction::{GreedyPlan, Lagrangian, backward_induction};
 pub use known::{KnownOracle, KnownProblem, KnownVertex};
-pub use lagrangian::{LagrangianPlan, best_actions, evaluate_all, lagrangian_plan};
+pub use lagrangian::{LagrangianPlan, LagrangianSearch, best_actions, evaluate_all};
 pub use mirror_ascent::MirrorAscent;
 pub use problem::{
     ActionPoint, MixingOracle, Objective, Oracle, PlainOracle, PlanningProblem, PlanningWork,

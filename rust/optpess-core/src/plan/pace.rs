@@ -12,6 +12,12 @@ pub(crate) enum End {
 
 /// Chooses multipliers.
 pub(crate) trait Pace {
+    /// A multiplier that may be close to the optimal one, above 0.
+    #[inline(always)]
+    fn guess(&self) -> Option<f64> {
+        None
+    }
+
     /// The multiplier to ask for next, given the slope of the chord and the costs of its ends. The search ends if it
     /// asks for the slope and no policy lies above the chord.
     fn next(&mut self, slope: f64, ends: [f64; 2], limit: f64) -> f64;
@@ -60,6 +66,7 @@ const OVERSHOOT: f64 = 1.0;
 #[derive(Debug)]
 pub(crate) struct Predictions {
     tolerance: f64,
+    guess: Option<f64>,
     /// The multipliers at which the lower and the upper end are best.
     slopes: [f64; 2],
     /// The least bound on the optimum so far, and its multiplier.
@@ -69,10 +76,12 @@ pub(crate) struct Predictions {
 }
 
 impl Predictions {
-    /// A pace for a search that may end when the optimum is known to `tolerance`, 0 for exactly.
-    pub(crate) fn new(tolerance: f64) -> Self {
+    /// A pace for a search that may end when the optimum is known to `tolerance`, 0 for exactly; a guess decides where
+    /// it begins.
+    pub(crate) fn new(tolerance: f64, guess: Option<f64>) -> Self {
         Self {
             tolerance,
+            guess,
             slopes: [f64::INFINITY, 0.0],
             bound: (f64::INFINITY, 0.0),
             exhausted: false,
@@ -94,6 +103,10 @@ impl Predictions {
 }
 
 impl Pace for Predictions {
+    fn guess(&self) -> Option<f64> {
+        self.guess
+    }
+
     fn next(&mut self, slope: f64, ends: [f64; 2], limit: f64) -> f64 {
         if self.exhausted {
             return slope;

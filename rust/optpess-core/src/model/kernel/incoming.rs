@@ -34,7 +34,7 @@ impl TransposedRows {
         let mut done = 0;
         if let Some(strips) = &self.strips {
             // SAFETY: by this function's contract there is a mass for every pair.
-            unsafe { strips.expectation(step, masses, next) };
+            unsafe { strips.expectation(step, 0, masses, &mut next[..strips.rows_per_step()]) };
             done = strips.rows_per_step();
         }
         for (state, target) in next.iter_mut().enumerate().take(self.num_states).skip(done) {

@@ -5,7 +5,7 @@ use crate::model::sparse_rows::SparseRows;
 use crate::table::zeros;
 
 /// How many rows are interleaved in a block.
-const ROWS_PER_BLOCK: usize = 8;
+pub(crate) const ROWS_PER_BLOCK: usize = 8;
 
 /// Sparse rows with their entries interleaved, [`ROWS_PER_BLOCK`] neighbouring rows at a time, so that each
 /// lane of a vector sums its own row, from left to right like any other sum of a sparse row. Measured
@@ -14,7 +14,7 @@ const ROWS_PER_BLOCK: usize = 8;
 /// Short rows are padded with entries of probability zero, which change no sum of finite numbers. If the number of rows
 /// of a step is no multiple of [`ROWS_PER_BLOCK`], the last ones are not interleaved.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct InterleavedRows {
+pub(crate) struct InterleavedRows {
     width: usize,                              // entries of the longest row
     per_step: usize,                           // blocks in a step
     successors: Vec<[u32; ROWS_PER_BLOCK]>,    // [steps, blocks, width]
@@ -55,20 +55,28 @@ impl InterleavedRows {
 
     /// How many rows of each step are interleaved: the first ones.
     #[inline(always)]
-    pub(super) fn rows_per_step(&self) -> usize {
+    pub(crate) fn rows_per_step(&self) -> usize {
         self.per_step * ROWS_PER_BLOCK
     }
 
-    /// out(row) = sum over s' of P(s'|row) v(s'), for the interleaved rows of one step.
+    /// out(row) = sum over s' of P(s'|row) v(s'), for interleaved rows of one step from the start of a block on; rows of
+    /// a block that is not filled are left out.
     ///
     /// # Safety
     ///
     /// `values` must have an entry for every state.
     #[inline(always)]
-    pub(super) unsafe fn expectation(&self, step: usize, values: &[f64], out: &mut [f64]) {
-        let len = self.per_step * self.width;
-        let successors = self.successors[step * len..][..len].chunks_exact(self.width);
-        let probabilities = self.probabilities[step * len..][..len].chunks_exact(self.width);
+    pub(crate) unsafe fn expectation(
+        &self,
+        step: usize,
+        block: usize,
+        values: &[f64],
+        out: &mut [f64],
+    ) {
+        let len = out.len() / ROWS_PER_BLOCK * self.width;
+        let first = (step * self.per_step + block) * self.width;
+        let successors = self.successors[first..][..len].chunks_exact(self.width);
+        let probabilities = self.probabilities[first..][..len].chunks_exact(self.width);
         let (targets, _) = out.as_chunks_mut::<ROWS_PER_BLOCK>();
         for ((target, states), weights) in targets.iter_mut().zip(successors).zip(probabilities) {
             let mut sums = [0.0; ROWS_PER_BLOCK];
