@@ -125,11 +125,8 @@ def test_a_learner_without_a_baseline_gains_over_that_of_the_others(figure, few)
 def test_only_positive_regret_is_drawn_and_the_rest_is_said(figure, few):
     regret = cases.panel(figure, MAIN[3])
     assert np.median(few["UnconstrainedOptimistic"].reward_regret, axis=0)[-1] < 0.0
-    assert any(
-        text.startswith("UnconstrainedOptimistic: not above 0 after episode")
-        or text == "UnconstrainedOptimistic: never above 0"
-        for text in "\n".join(cases.texts(regret)).splitlines()
-    )
+    said = [" ".join(text.split()) for text in cases.texts(regret)]
+    assert any("UnconstrainedOptimistic: not above 0 after episode" in text for text in said)
     for line in cases.lines(regret):
         heights = np.asarray(line.get_ydata(), dtype=float)
         assert (heights[np.isfinite(heights)] > 0.0).all()
