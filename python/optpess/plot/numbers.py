@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import floor, isclose, isfinite, log10
 
-__all__ = ["number_text", "power_text", "tick_text"]
+__all__ = ["LARGE", "number_text", "power_text", "tick_text"]
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MINUS = "\N{MINUS SIGN}"
-# Numbers of at least this size, or below that one, are written with a power of ten.
-_LARGE, _SMALL = 1e6, 1e-4
+LARGE = 1e6
+"""Numbers of at least this size are written with a power of ten."""
+_SMALL = 1e-4  # and below this one
 
 
 def number_text(number: float) -> str:
@@ -19,7 +20,7 @@ def number_text(number: float) -> str:
     if not isfinite(number):
         return f"{number}".replace("-", _MINUS)
     size = abs(number)
-    if size != 0.0 and not _SMALL <= size < _LARGE:
+    if size != 0.0 and not _SMALL <= size < LARGE:
         return _scientific(number, _power(size), 3)
     return (f"{number:,.0f}" if round(size) >= 1000 else f"{number:.4g}").replace("-", _MINUS)
 
@@ -46,7 +47,7 @@ def tick_text(number: float, ticks: Sequence[float]) -> str:
     if not step > 0.0 or abs(number) < 1e-6 * step:
         return "0"
     digits = 1 - floor(log10(step) + 1e-9)  # one more than the first: steps may be 2.5
-    if _SMALL <= largest < _LARGE:
+    if _SMALL <= largest < LARGE:
         return _trimmed(f"{number:,.{max(0, digits)}f}").replace("-", _MINUS)
     power = _power(largest)
     return _scientific(number, power, max(0, digits + power))

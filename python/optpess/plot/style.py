@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from optpess.checks import optional_module
-from optpess.plot.numbers import power_text, tick_text
+from optpess.plot.numbers import LARGE, power_text, tick_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -151,7 +151,8 @@ def tidy(axis: Any, *, few: bool = False, whole: bool = False) -> None:
             side.set_major_formatter(FuncFormatter(lambda number, _: power_text(number)))
         else:
             # Large numbers are long, and stand side by side on a horizontal axis.
-            bins = 3 if few else 4 if name == "x" else 5
+            long = max(map(abs, side.get_view_interval())) >= LARGE
+            bins = 3 if few or (long and name == "x") else 4 if name == "x" else 5
             integer = whole and name == "x"
             side.set_major_locator(MaxNLocator(bins, steps=[1, 2, 2.5, 5, 10], integer=integer))
             side.set_major_formatter(FuncFormatter(_tick_text_of(side)))
