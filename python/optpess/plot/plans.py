@@ -32,7 +32,8 @@ _LETTERS = 9.2
 
 
 def plot_plan(plan: Plan) -> Figure:
-    """Draws the policy of a plan: a row for each state, a column for each step, a colour for an action.
+    """Draws the policy of a plan: a row for each state, a column for each step, from 0, a colour for
+    each action.
 
     Where the policy is randomised, a cell is divided in proportion to the probabilities. States that the
     policy does not reach at a step are pale. Of more than forty states, the forty that are visited most
