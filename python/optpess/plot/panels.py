@@ -169,16 +169,24 @@ def _reference_ends(axis: Any, lines: Iterable[Reference]) -> list[End]:
 
 
 def _root_line(axis: Any, quantity: Quantity) -> tuple[list[float], list[float]] | None:
-    """A line of slope one half over the last two decades, just below the lowest end of a curve."""
+    """A line of slope one half, below the curves that reach the end: over the last two decades, over one
+    if there is no room, else below the lowest end.
+    """
     left, right = axis.get_xlim()
-    ends = [curve.end for curve in quantity.curves.values() if curve.end is not None]
-    ends = [end for end in ends if end[0] >= right]
-    if not ends or axis.get_yscale() != "log":
+    curves = [curve for curve in quantity.curves.values() if curve.end is not None]
+    curves = [curve for curve in curves if curve.end is not None and curve.end[0] >= right]
+    if not curves or axis.get_yscale() != "log":
         return None
-    start = max(left, right / 100.0)
-    low, _ = axis.get_ylim()
-    height = max(low * 1.6 * (right / start) ** 0.5, 0.6 * min(y for _, y in ends))
-    return [start, right], [height * (start / right) ** 0.5, height]
+    low = 1.3 * axis.get_ylim()[0]
+    for start in (max(left, right / 100.0), max(left, right / 10.0)):
+        shares = [np.where(curve.episodes >= start, curve.episodes / right, np.nan) for curve in curves]
+        lifted = [curve.middle / np.sqrt(share) for curve, share in zip(curves, shares, strict=True)]
+        height = 0.6 * min(float(np.nanmin(each)) for each in lifted)
+        fall = (start / right) ** 0.5
+        if height * fall >= low:
+            return [start, right], [height * fall, height]
+    height = max(low / fall, 0.6 * min(float(curve.middle[-1]) for curve in curves))
+    return [start, right], [height * fall, height]
 
 
 def _draw_root(axis: Any, quantity: Quantity) -> list[End]:

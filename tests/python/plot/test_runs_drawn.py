@@ -140,6 +140,17 @@ def test_the_guide_of_the_regret_has_the_slope_of_a_square_root(figure):
     assert "slope of √K" in cases.texts(regret)
 
 
+def test_the_guide_of_the_regret_crosses_no_curve_that_reaches_the_end():
+    regret = plot_run(cases.run("AlwaysBaseline")).axes[3]
+    curve, guide = cases.lines(regret)
+    (start, stop), (low, high) = guide.get_data()
+    episodes, heights = (np.asarray(each, dtype=float) for each in curve.get_data())
+    beside = np.interp(np.log(episodes), np.log([start, stop]), np.log([low, high]))
+    assert (np.log(heights) > beside)[episodes >= start].all()
+    assert start <= stop / 10.0
+    assert low > regret.get_ylim()[0]
+
+
 def test_violations_are_words_and_bars(figure, few):
     axis = cases.panel(figure, MAIN[4])
     shares = [run.violating_episodes.mean() / cases.EPISODES for run in few.values()]
