@@ -94,8 +94,10 @@ def draw_runs(axis: Any, found: dict[str, Any], what: str, lines: dict[str, floa
             band = (of_runs.min(axis=0), of_runs.max(axis=0))
             axis.fill_between(middles, *band, color=style.colour, alpha=0.3, linewidth=0)
         text = group.replace("simulate, ", "simulated:\n").removesuffix("()")
-        ends.append(End(middles[-1], float(np.median(of_runs[:, -1])), text, style))
+        middle = np.quantile(of_runs[:, -1], 0.5, method="lower")  # at a line, not between two
+        ends.append(End(middles[-1], float(middle), text, style))
     if what == "expected cost":
         axis.set_ylim(bottom=min(0.0, axis.get_ylim()[0]))
+    axis.set_xlim(middles[0], middles[-1])
     tidy(axis)
     label_ends(axis, ends)

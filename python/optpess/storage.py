@@ -103,8 +103,10 @@ def replacing(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     is written as it is.
     """
     with naming(path):
-        target = Path(os.path.realpath(path))
-        old = _status(target)
+        # What is no file is opened by its own name: /dev/stdout leads to a pipe, which has none.
+        old = _status(Path(path))
+        is_file = old is None or stat.S_ISREG(old.st_mode) or stat.S_ISDIR(old.st_mode)
+        target = Path(os.path.realpath(path)) if is_file else Path(path)
         if old is not None and stat.S_ISDIR(old.st_mode):
             raise IsADirectoryError(errno.EISDIR, "")
     if old is not None and not stat.S_ISREG(old.st_mode):

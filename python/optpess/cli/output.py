@@ -94,6 +94,12 @@ def plain(value: Any) -> Any:
 
 def check_output(option: str, path: Path, suffixes: Sequence[str]) -> None:
     """Refuses a file that cannot be written, or whose suffix promises another format."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # a new file, or in a folder that is looked at below
+    except OSError as error:  # a name that is too long, a link to itself
+        raise InvalidInputError(f"{option} is {str(path)!r}: {error.strerror or error}") from error
     if path.is_dir():
         raise InvalidInputError(f"{option} is {str(path)!r}, which is a folder; it must be a file")
     if path.exists() and not path.is_file():

@@ -12,7 +12,8 @@ from optpess.checks import check_type, real_number
 from optpess.exceptions import InvalidInputError
 from optpess.plan.result import Frontier
 from optpess.plot.labels import End, label_ends
-from optpess.plot.style import INK, SOLID, Style, drawing, number_text, styles_of, tidy, wrapped
+from optpess.plot.numbers import number_text
+from optpess.plot.style import INK, SOLID, Style, drawing, styles_of, tidy, wrapped
 from optpess.run.record import Run
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ def plot_frontier(
             axis.axvline(marked, linewidth=1.2, **SOLID.line)
         styles = styles_of(runs)
         paths = {name: _draw_path(axis, run, styles[name]) for name, run in runs.items()}
+        last = float(frontier.costs[-1])
+        most = max([marked or last, *(float(dots[:, 1].max()) for dots in paths.values())])
+        if most > last:  # there a higher limit buys nothing
+            axis.plot([last, most], [frontier.values[-1]] * 2, **SOLID.line)
         axis.margins(0.06)
         if marked is not None and marked >= frontier.costs[0]:
             best = frontier.value_at(marked)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ GRID_COLUMNS = 4
 """How many small panels stand in a row."""
 # The number of points of a line that is there to compare with.
 _COARSE = 30
+# The width of a remark in a panel, in letters.
+_REMARK = 34
 _ROOT = Style(GREY, (0, (1.0, 1.5)))
 
 
@@ -45,9 +48,9 @@ def draw_together(axis: Any, quantity: Quantity, styles: Mapping[str, Style]) ->
     axis.set(title=quantity.title, xlabel="episodes", ylabel=quantity.unit)
     if not drawn:
         axis.set(xticks=[], yticks=[])
-        _write(axis, quantity.missing, empty=True)
+        _write(axis, quantity.missing)
     elif remarks:
-        _write(axis, "\n".join(remarks))
+        _remark(axis, remarks, above=quantity.log or quantity.linear)
 
 
 def draw_alone(axis: Any, quantity: Quantity, name: str, styles: Mapping[str, Style]) -> None:
@@ -59,7 +62,7 @@ def draw_alone(axis: Any, quantity: Quantity, name: str, styles: Mapping[str, St
     _draw_references(axis, quantity.references[name])
     curve = quantity.curves.get(name)
     if curve is None or curve.end is None:
-        _write(axis, quantity.missing, empty=True)
+        _write(axis, quantity.missing)
     else:
         _draw_curve(axis, curve, styles[name])
 
@@ -88,7 +91,7 @@ def share_scales(axes: Iterable[Any], quantity: Quantity) -> None:
     panels = list(axes)
     _scale(panels[0], quantity, quantity.references)
     for axis in panels:
-        tidy(axis, few=True)
+        tidy(axis, few=True, whole=True)
         if quantity.root:
             _draw_root(axis, quantity)
 
@@ -99,9 +102,11 @@ def _scale(axis: Any, quantity: Quantity, names: Iterable[str]) -> None:
     drawn = [curve for curve in curves if curve.end is not None]
     firsts = [int(curve.episodes[0]) for curve in drawn]
     lasts = [int(curve.episodes[-1]) for curve in drawn]
-    if drawn and max(lasts) >= 100 * min(firsts) and not quantity.linear:
+    several = bool(drawn) and max(lasts) > min(firsts)
+    decades = several and (max(lasts) >= 100 * min(firsts) or quantity.root)  # a root is straight there
+    if decades and not quantity.linear:
         axis.set_xscale("log")
-    if drawn and max(lasts) > min(firsts):
+    if several:
         axis.set_xlim(min(firsts), max(lasts))
     if quantity.log and drawn:
         axis.set_yscale("log")
@@ -114,17 +119,22 @@ def _scale(axis: Any, quantity: Quantity, names: Iterable[str]) -> None:
         axis.set_ylim(min(bottom, *lines, high) / 1.5, max(high, *lines, bottom) * 1.5)
     if quantity.probability:
         axis.set_ylim(-0.03, 1.03)
-    tidy(axis)
-    if drawn and max(lasts) == min(firsts):
+    tidy(axis, whole=True)
+    if drawn and not several:
         axis.set_xticks([max(lasts)])
 
 
-def _write(axis: Any, text: str, *, empty: bool = False) -> None:
-    """A sentence at the lower left of a panel, or in the middle of an empty one."""
-    if empty:
-        axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color=INK)
-    else:
-        axis.text(0.02, 0.03, text, transform=axis.transAxes, va="bottom", color=INK, fontsize="small")
+def _write(axis: Any, text: str) -> None:
+    """A sentence in the middle of an empty panel."""
+    axis.text(0.5, 0.5, text, transform=axis.transAxes, ha="center", va="center", color=INK)
+
+
+def _remark(axis: Any, sentences: Iterable[str], *, above: bool) -> None:
+    """Sentences in lines that fit: at the upper left, where sums leave room, or at the lower left."""
+    lines = [line for sentence in sentences for line in wrap(sentence, _REMARK)]
+    place, side = (0.98, "top") if above else (0.03, "bottom")
+    text = "\n".join(lines)
+    axis.text(0.02, place, text, transform=axis.transAxes, va=side, color=INK, fontsize="small")
 
 
 def _draw_curve(axis: Any, curve: Curve, style: Style) -> None:
@@ -159,16 +169,24 @@ def _reference_ends(axis: Any, lines: Iterable[Reference]) -> list[End]:
 
 
 def _root_line(axis: Any, quantity: Quantity) -> tuple[list[float], list[float]] | None:
-    """A line of slope one half over the last two decades, just below the lowest end of a curve."""
+    """A line of slope one half, below the curves that reach the end: over the last two decades, over one
+    if there is no room, else below the lowest end.
+    """
     left, right = axis.get_xlim()
-    ends = [curve.end for curve in quantity.curves.values() if curve.end is not None]
-    ends = [end for end in ends if end[0] >= right]
-    if not ends or axis.get_yscale() != "log":
+    curves = [curve for curve in quantity.curves.values() if curve.end is not None]
+    curves = [curve for curve in curves if curve.end is not None and curve.end[0] >= right]
+    if not curves or axis.get_yscale() != "log":
         return None
-    start = max(left, right / 100.0)
-    low, _ = axis.get_ylim()
-    height = max(low * 1.6 * (right / start) ** 0.5, 0.6 * min(y for _, y in ends))
-    return [start, right], [height * (start / right) ** 0.5, height]
+    low = 1.3 * axis.get_ylim()[0]
+    for start in (max(left, right / 100.0), max(left, right / 10.0)):
+        shares = [np.where(curve.episodes >= start, curve.episodes / right, np.nan) for curve in curves]
+        lifted = [curve.middle / np.sqrt(share) for curve, share in zip(curves, shares, strict=True)]
+        height = 0.6 * min(float(np.nanmin(each)) for each in lifted)
+        fall = (start / right) ** 0.5
+        if height * fall >= low:
+            return [start, right], [height * fall, height]
+    height = max(low / fall, 0.6 * min(float(curve.middle[-1]) for curve in curves))
+    return [start, right], [height * fall, height]
 
 
 def _draw_root(axis: Any, quantity: Quantity) -> list[End]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 from optpess.arrays import FloatArray, IntArray
 from optpess.checks import check_type
 from optpess.plan.result import Plan
-from optpess.plot.style import COLOURS, INK, drawing, number_text, settle_ticks
+from optpess.plot.numbers import number_text
+from optpess.plot.style import COLOURS, INK, drawing, settle_ticks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,10 +27,13 @@ _ROUNDING = 1e-9
 _MOST_RECTANGLES = 4000
 # The opacity of what is reached, and of what is not.
 _REACHED, _NOT_REACHED = 0.9, 0.22
+# The letters of a title in an inch.
+_LETTERS = 9.2
 
 
 def plot_plan(plan: Plan) -> Figure:
-    """Draws the policy of a plan: a row for each state, a column for each step, a colour for an action.
+    """Draws the policy of a plan: a row for each state, a column for each step, from 0, a colour for
+    each action.
 
     Where the policy is randomised, a cell is divided in proportion to the probabilities. States that the
     policy does not reach at a step are pale. Of more than forty states, the forty that are visited most
@@ -57,15 +62,15 @@ def plot_plan(plan: Plan) -> Figure:
         colours = _colours(num_actions)
         _draw_cells(axis, policy, visited, colours)
         axis.set(
-            xlim=(0.5, horizon + 0.5), ylim=(len(states) - 0.5, -0.5), xlabel="step", ylabel="state"
+            xlim=(-0.5, horizon - 0.5), ylim=(len(states) - 0.5, -0.5), xlabel="step", ylabel="state"
         )
-        axis.set_title(_title(plan, len(states), num_states))
+        axis.set_title(_title(plan, len(states), num_states, int(_LETTERS * size[0])))
         every = -(-len(states) // 20)
         axis.set_yticks(range(0, len(states), every), [str(state) for state in states[::every]])
         axis.xaxis.get_major_locator().set_params(integer=True, nbins=min(horizon, 12), min_n_ticks=1)
         axis.grid(visible=False)
         settle_ticks(axis)
-        _add_key(figure, policy, visited, colours)
+        _add_key(axis, policy, visited, colours)
         return figure
 
 
@@ -93,7 +98,7 @@ def _draw_cells(axis: Any, policy: FloatArray, visited: Any, colours: list[Any])
     for state in range(policy.shape[1]):
         edges = _changes(policy[:, state], visited[:, state])
         for start, stop in pairwise(edges):
-            left, top = start + 0.5, state - 0.5
+            left, top = start - 0.5, state - 0.5
             for action in np.flatnonzero(policy[start, state]):
                 right = left + float(policy[start, state, action]) * (stop - start)
                 corners = [(left, top), (right, top), (right, top + 1.0), (left, top + 1.0)]
@@ -128,20 +133,21 @@ def _changes(chosen: FloatArray, visited: Any) -> list[int]:
     return [0, *new, len(chosen)]
 
 
-def _title(plan: Plan, drawn: int, num_states: int) -> str:
+def _title(plan: Plan, drawn: int, num_states: int, width: int) -> str:
     limits, costs = plan.certificate.limits, plan.costs
     texts = [
         f"{number_text(cost)} (limit {number_text(limit)})"
         for cost, limit in zip(costs, limits, strict=True)
     ]
     shown = ", ".join(texts[:3]) + (", ..." if len(texts) > 3 else "")
-    lines = ["Policy by step", f"reward {number_text(plan.value)}, cost {shown} an episode"]
+    numbers = f"reward {number_text(plan.value)}, cost {shown} an episode"
+    lines = ["Policy by step", *wrap(numbers, width)]
     if drawn < num_states:
         lines.append(f"{drawn} of {num_states:,} states, those visited most")
     return "\n".join(lines)
 
 
-def _add_key(figure: Any, policy: FloatArray, visited: Any, colours: list[Any]) -> None:
+def _add_key(axis: Any, policy: FloatArray, visited: Any, colours: list[Any]) -> None:
     """The colours of the actions that are taken, and how many cells are randomised or not reached."""
     from matplotlib.patches import Patch
 
@@ -157,4 +163,5 @@ def _add_key(figure: Any, policy: FloatArray, visited: Any, colours: list[Any]) 
     if divided:
         cells = "1 cell is divided" if divided == 1 else f"{divided} cells are divided"
         patches.append(Patch(color="none", label=f"{cells}:\nrandomised"))
-    figure.legend(handles=patches, loc="outside right upper", frameon=False)
+    # Beside the panel, below the title, which may be longer than the panel is wide.
+    axis.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False)

@@ -13,7 +13,8 @@ from optpess.display import span
 from optpess.exceptions import OptPessError
 from optpess.plan.solve import solve
 from optpess.plot.curves import Curve, Quantity, Reference, nearest_constraints
-from optpess.plot.style import DASHED, SOLID, number_text
+from optpess.plot.numbers import number_text
+from optpess.plot.style import DASHED, SOLID
 from optpess.run.record import Run
 
 __all__ = ["quantities"]
@@ -218,7 +219,7 @@ def _weight(runs: Mapping[str, Run]) -> Quantity:
         missing="no mixtures",
         probability=True,
         notes={
-            name: f"{span(run.mixtures)} mixtures"
+            name: f"{span(run.mixtures)} mixture{'' if (run.mixtures == 1).all() else 's'}"
             for name, run in runs.items()
             if run.mixtures is not None
         },
@@ -246,8 +247,9 @@ def _multiplier(runs: Mapping[str, Run]) -> Quantity:
     """Multipliers in units of the plan's price, if the models are known and their limits have one."""
     used = {name: run for name, run in runs.items() if np.nan_to_num(run.multiplier).any()}
     found = {name: _price(run) for name, run in used.items()}
-    prices = {name: price for name, price in found.items() if price is not None}
-    priced = len(prices) == len(used)
+    prices = {name: price for name, price in found.items() if price}
+    unpriced = "does not bind" if 0.0 in found.values() else "has no known price"
+    priced = all(price for price in found.values())
     units = prices if priced else dict.fromkeys(used, 1.0)
     made = {name: Curve.of(run, run.multiplier / units[name]) for name, run in used.items()}
     curves = {name: curve for name, curve in made.items() if curve is not None}
@@ -256,7 +258,7 @@ def _multiplier(runs: Mapping[str, Run]) -> Quantity:
     price = Reference(1.0, "price of the plan", SOLID)
     return Quantity(
         title="Multiplier" + " (positive part)" * log,
-        unit="in prices of the plan" if priced else "raw: the price of\nthe limit is not known",
+        unit="in prices of the plan" if priced else f"raw: the limit\n{unpriced}",
         caption="The weight that a learner gives to the cost"
         + (", as a multiple of the optimal one. " if priced else ", as it is. ")
         + _BANDS,
@@ -268,8 +270,8 @@ def _multiplier(runs: Mapping[str, Run]) -> Quantity:
 
 
 def _price(run: Run) -> float | None:
-    """What one more unit of the limit would buy in the true model; None if it is not known, if there are
-    several limits, or if the limit does not bind.
+    """What one more unit of the limit would buy in the true model, 0 if the limit does not bind; None if
+    it is not known, or if there are several limits.
     """
     if run._origin is None or len(run.units.cost_ranges) != 1:
         return None
@@ -277,4 +279,4 @@ def _price(run: Run) -> float | None:
         price = float(solve(run._origin.restore()[0]).multipliers[0])
     except OptPessError:  # a file whose model this version cannot restore
         return None
-    return price if np.isfinite(price) and price > 0.0 else None
+    return max(price, 0.0) if np.isfinite(price) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from optpess.arrays import FloatArray, IntArray
 from optpess.checks import check_type
 from optpess.exceptions import InvalidInputError
-from optpess.plot.curves import nearest_constraints
+from optpess.plot.curves import Reference, nearest_constraints
 from optpess.plot.labels import End, label_ends
-from optpess.plot.style import DASHED, PANEL, SOLID, Style, drawing, number_text, styles_of, tidy
+from optpess.plot.numbers import number_text
+from optpess.plot.style import DASHED, PANEL, SOLID, Style, drawing, styles_of, tidy
 from optpess.run.rollout_record import Rollout
 
 if TYPE_CHECKING:
@@ -104,11 +106,19 @@ class _RunningMeans:
         axis.plot(self.episodes, heights, marker=marker, **style.line)
         return End(float(self.episodes[-1]), float(heights[-1]), text, style)
 
-    def finish(self, axis: Any, title: str, unit: str, ends: list[End]) -> None:
-        """Titles, ticks, and names at the ends of the lines."""
+    def finish(
+        self, axis: Any, title: str, unit: str, ends: list[End], references: Sequence[Reference] = ()
+    ) -> None:
+        """Titles, ticks, lines to compare with, and names at the ends of all lines."""
+        for line in references:
+            axis.axhline(line.height, linewidth=1.2, **line.style.line)
         if len(self.episodes) > 1:
             axis.set_xlim(self.episodes[0], self.episodes[-1])
-        tidy(axis)
+        tidy(axis, whole=True)
+        if len(self.episodes) == 1:
+            axis.set_xticks(self.episodes)
+        right = axis.get_xlim()[1]
+        ends += [End(right, line.height, line.text, line.style) for line in references]
         episodes = "episode" if self.window == 1 else f"{self.window} episodes"
         axis.set(title=title, ylabel=unit, xlabel=f"episodes (means of the last {episodes})")
         label_ends(axis, ends)
@@ -121,22 +131,19 @@ def _draw_cost(axis: Any, rollout: Rollout, means: _RunningMeans, m: int) -> Non
     if np.isfinite(certified[-1]):
         ends.append(means.line(axis, certified, _CERTIFIED, "certified\nexpected cost"))
     limit = float(rollout.cost_limits[m])
-    axis.axhline(limit, linewidth=1.2, **SOLID.line)
-    ends.append(End(float(means.episodes[-1]), limit, f"limit {number_text(limit)}", SOLID))
+    reference = Reference(limit, f"limit {number_text(limit)}", SOLID)
     several = rollout.costs.shape[1] > 1
-    means.finish(axis, f"Cost {m}" if several else "Cost", "cost an episode", ends)
+    means.finish(axis, f"Cost {m}" if several else "Cost", "cost an episode", ends, [reference])
 
 
 def _draw_returns(axis: Any, rollout: Rollout, means: _RunningMeans) -> None:
     """Returns, against those of the episodes that played the baseline."""
     ends = [means.draw(axis, rollout.returns, _MEAN, "mean return")]
-    on_baseline = rollout.on_baseline
+    on_baseline, references = rollout.on_baseline, []
     if on_baseline.any() and not on_baseline.all():
         average = float(rollout.returns[on_baseline > 0].mean())
-        axis.axhline(average, linewidth=1.2, **DASHED.line)
-        text = f"baseline {number_text(average)}"
-        ends.append(End(float(means.episodes[-1]), average, text, DASHED))
-    means.finish(axis, "Return", "reward an episode", ends)
+        references.append(Reference(average, f"baseline {number_text(average)}", DASHED))
+    means.finish(axis, "Return", "reward an episode", ends, references)
 
 
 def _draw_sources(axis: Any, rollout: Rollout, means: _RunningMeans) -> None:

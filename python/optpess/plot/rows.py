@@ -11,10 +11,10 @@ import numpy as np
 from optpess.arrays import IntArray
 from optpess.display import span
 from optpess.exceptions import OptPessError
-from optpess.plot.style import COLOURS, INK, power_text, settle_ticks, tidy, wrapped
+from optpess.plot.numbers import number_text, power_text
+from optpess.plot.style import COLOURS, INK, settle_ticks, tidy, wrapped
 from optpess.run.forecast import Gates, expected_gates
 from optpess.run.record import Run
-from optpess.run.tables import cell
 from optpess.run.violations import above_text, share_above
 
 __all__ = ["draw_leaving", "draw_violations", "leaving", "violation_text"]
@@ -27,7 +27,7 @@ def violation_text(run: Run) -> str:
     void = "" if run.void_because is None else "; guarantee void"
     if not share_above(run):
         return f"none{void}"
-    return f"{above_text(run)}, by at most {cell(float(run.worst_violation.max()))}{void}"
+    return f"{above_text(run)}, by at most {number_text(float(run.worst_violation.max()))}{void}"
 
 
 def draw_violations(axis: Any, runs: Mapping[str, Run], *, names: bool = True) -> None:
@@ -43,6 +43,7 @@ def draw_violations(axis: Any, runs: Mapping[str, Run], *, names: bool = True) -
         else:
             axis.text(0.0, place - 0.27, violation_text(run), va="bottom")
     axis.set(xlim=(0.0, 1.0), ylim=(len(runs) - 0.5, -0.5 if names else -0.9))
+    axis.spines["left"].set_position(("data", 0.0))  # which makes the ticks anew
     labels = [wrapped(name) for name in runs] if names else []
     axis.set_yticks(range(len(labels)), labels)
     settle_ticks(axis)
@@ -56,7 +57,6 @@ def draw_violations(axis: Any, runs: Mapping[str, Run], *, names: bool = True) -
         axis.set(title="Episodes above the limit", xlabel="share of the episodes")
     axis.tick_params(axis="y", length=0)
     axis.grid(visible=False, axis="y")
-    axis.spines["left"].set_position(("data", 0.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,7 +228,8 @@ class _Shown:
                 for axis, name in zip(column, self.runs, strict=True):
                     draw_alone(axis, quantity, name, self.styles)
                 share_scales(column, quantity)
-                texts = (*wrap(quantity.title, _HEADER), quantity.unit, *quantity.key)
+                unit = " ".join(quantity.unit.split())
+                texts = (*wrap(quantity.title, _HEADER), *wrap(f"({unit})", _HEADER), *quantity.key)
                 column[0].set_title("\n".join(texts), fontsize="medium")
                 column[-1].set_xlabel("episodes")
             for row, (name, run) in zip(axes, self.runs.items(), strict=True):

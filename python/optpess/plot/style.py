@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from optpess.checks import optional_module
+from optpess.plot.numbers import LARGE, power_text, tick_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,8 +24,6 @@ __all__ = [
     "SOLID",
     "Style",
     "drawing",
-    "number_text",
-    "power_text",
     "settle_ticks",
     "styles_of",
     "tidy",
@@ -84,7 +83,6 @@ _SETTINGS: dict[str, Any] = {
 }
 _LONGEST_LINE = 22
 _LONGEST_WORD = 30
-_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +131,9 @@ def settle_ticks(axis: Any) -> None:
     axis.tick_params(grid_color=INK, grid_alpha=_GRID, grid_linewidth=0.8)
 
 
-def tidy(axis: Any, *, few: bool = False) -> None:
+def tidy(axis: Any, *, few: bool = False, whole: bool = False) -> None:
     """Plain numbers at the ticks of both axes, powers of ten where one is logarithmic; about five of
-    them, or three if they are to be few.
+    them, or three if they are to be few; on the horizontal axis only whole ones, if that is asked for.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
@@ -144,49 +142,30 @@ def tidy(axis: Any, *, few: bool = False) -> None:
         side = getattr(axis, f"{name}axis")
         if getattr(axis, f"get_{name}scale")() == "log":
             low, high = side.get_view_interval()
-            steps = (1.0,) if high > 30.0 * low else (1.0, 2.0, 5.0)  # else there may be no power of ten
+            # Over less than a decade there may be no power of ten.
+            steps = (
+                (1.0,) if high > 30.0 * low else (1.0, 2.0, 5.0) if high > 4.0 * low else range(1, 10)
+            )
             side.set_major_locator(LogLocator(subs=steps, numticks=4 if few else 6))
             side.set_minor_locator(NullLocator())
             side.set_major_formatter(FuncFormatter(lambda number, _: power_text(number)))
         else:
             # Large numbers are long, and stand side by side on a horizontal axis.
-            bins = 3 if few else 4 if name == "x" else 5
-            side.set_major_locator(MaxNLocator(nbins=bins, steps=[1, 2, 2.5, 5, 10]))
-            side.set_major_formatter(FuncFormatter(_plain))
+            long = max(map(abs, side.get_view_interval())) >= LARGE
+            bins = 3 if few or (long and name == "x") else 4 if name == "x" else 5
+            integer = whole and name == "x"
+            side.set_major_locator(MaxNLocator(bins, steps=[1, 2, 2.5, 5, 10], integer=integer))
+            side.set_major_formatter(FuncFormatter(_tick_text_of(side)))
 
 
-def power_text(number: float) -> str:
-    """A number on a logarithmic axis: 0.01, 1, 1,000, 10⁴; 2 × 10⁷ in place of other large ones."""
-    from math import isclose, log10
+def _tick_text_of(side: Any) -> Callable[[float, object], str]:
+    """The text of a tick of an axis, among those that can be seen."""
 
-    if not number > 0.0:
-        return ""
-    power = round(log10(number))
-    if not isclose(number, 10.0**power, rel_tol=1e-6):
-        if number < 1e7:
-            return f"{number:,g}"
-        digits, _, rest = f"{number:.1e}".partition("e")
-        return f"{digits} × 10{str(int(rest)).translate(_SUPERSCRIPTS)}"
-    if -3 <= power <= 3:
-        return f"{10.0**power:,.{max(0, -power)}f}"
-    return "10" + str(power).translate(_SUPERSCRIPTS)
+    def text(number: float, _place: object) -> str:
+        low, high = sorted(side.get_view_interval())
+        return tick_text(number, [tick for tick in side.get_majorticklocs() if low <= tick <= high])
 
-
-def number_text(number: float) -> str:
-    """A number in four digits, as names of lines have it."""
-    return f"{number:.4g}".replace("-", "\N{MINUS SIGN}")
-
-
-def _plain(number: float, _place: object) -> str:
-    """A number on a linear axis: 0.25, 1,000, 2.5 × 10⁶."""
-    if abs(number) < 1e-12:
-        return "0"
-    if abs(number) >= 1e6:
-        digits, _, power = f"{number:.3e}".partition("e")
-        text = f"{float(digits):g} × 10{str(int(power)).translate(_SUPERSCRIPTS)}".removeprefix("1 × ")
-    else:
-        text = f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
-    return text.replace("-", "\N{MINUS SIGN}") if "e" not in text else text
+    return text
 
 
 def wrapped(name: str, width: int = _LONGEST_LINE) -> str:

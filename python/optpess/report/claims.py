@@ -9,7 +9,7 @@ from typing import Any
 from optpess.display import percent
 from optpess.learn.terms import BoundedViolation, Guarantee, SafeMixture, ZeroViolation
 from optpess.report import page
-from optpess.report.words import capitalised, joined, limits_of, limits_text
+from optpess.report.words import capitalised, joined, limits_of, limits_text, number
 
 __all__ = ["Claim", "claim_of", "claim_section"]
 
@@ -170,7 +170,7 @@ def _about_safe_policy(guarantee: Guarantee, parameters: Mapping[str, Any]) -> s
     limits = limits_text(limits_of(parameters))
     if any(cost is None for cost in costs):
         return f"{who} an expected cost below {limits} (Assumption 2.2); how far below was estimated."
-    most = joined([f"{cost:g}" for cost in costs])
+    most = joined([number(cost) for cost in costs])
     costs_text = "an expected cost" if len(costs) == 1 else "expected costs"
     return f"{who} {costs_text} of at most {most}, below {limits} (Assumption 2.2)."
 

@@ -78,7 +78,9 @@ def record_of(runs: Mapping[str, Run]) -> str:
     sizes, name = words.sizes_text(first.parameters["shape"]), zoo_name(first)
     found = {
         "Problem": sizes if name is None else f"{name}, of optpess.zoo: {sizes}",
-        "Limit" if len(limits) == 1 else "Limits": words.joined([f"{limit:g}" for limit in limits]),
+        "Limit" if len(limits) == 1 else "Limits": words.joined(
+            [words.number(limit) for limit in limits]
+        ),
         "Optimum": f"{tables.cell(first.optimal_value)} is the most that a policy within "
         f"{'the limit' if len(limits) == 1 else 'the limits'} earns in an episode, in expectation",
         "Baseline": _distinct(map(_baseline, every)) or "not recorded",

@@ -50,7 +50,7 @@ class RolloutPart:
             return ["No episode was played.", guarantee]
         found = rollout.summary()
         costs = [
-            f"{tables.cell(mean, error)} (limit {limit:g})"
+            f"{tables.cell(mean, error)} (limit {words.number(limit)})"
             for mean, error, limit in zip(
                 found["mean costs"],
                 found["mean costs, standard error"],

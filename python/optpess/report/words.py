@@ -13,6 +13,7 @@ __all__ = [
     "joined",
     "limits_of",
     "limits_text",
+    "number",
     "sizes_text",
     "units_text",
 ]
@@ -26,7 +27,15 @@ def limits_of(parameters: Mapping[str, Any]) -> list[float]:
 
 def limits_text(limits: Sequence[float]) -> str:
     """The limits as a phrase: the limit 0.6; the limits 0.6 and 2."""
-    return f"the limit{'' if len(limits) == 1 else 's'} {joined([f'{limit:g}' for limit in limits])}"
+    return f"the limit{'' if len(limits) == 1 else 's'} {joined([number(limit) for limit in limits])}"
+
+
+def number(value: float) -> str:
+    """A number that was stated, in six digits or as many as it has before its point: 0.6, 8,000,000."""
+    if 1000.0 <= abs(value) < 1e15:
+        text = f"{value:,.{2 if abs(value) < 1e5 else 0}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:g}"
 
 
 def units_text(units: Units) -> str:
@@ -35,10 +44,10 @@ def units_text(units: Units) -> str:
     if units.is_unit:
         return "Rewards and costs of one step lie between 0 and 1."
     low, high = units.reward_range
-    ranges = joined([f"{least:g} to {most:g}" for least, most in costs])
+    ranges = joined([f"{number(least)} to {number(most)}" for least, most in costs])
     text = (
-        f"All numbers are in the units of the model: a reward of one step lies in {low:g} to {high:g}, "
-        f"a cost in {ranges}."
+        "All numbers are in the units of the model: a reward of one step lies in "
+        f"{number(low)} to {number(high)}, a cost in {ranges}."
     )
     if len(set(units.cost_widths.tolist())) > 1:
         text += (

@@ -98,7 +98,9 @@ def described(text: str, model: CMDP) -> dict[str, object]:
 
 def _model_in_file(text: str) -> CMDP:
     path = Path(text)
-    if not path.exists() and not path.suffix and path.name == text:  # more like a name
+    with _naming(path):
+        is_there = bool(text) and path.exists()
+    if not is_there and not path.suffix and path.name == text:  # more like a name
         raise unknown_name("there is no such file, and the model", text, zoo.names())
     return read(path, CMDP.from_umb if path.suffix == ".umb" else CMDP.load)
 

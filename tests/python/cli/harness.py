@@ -89,6 +89,8 @@ def fill(folder):
     (folder / "folder").mkdir()
     (folder / "nowhere.npz").symlink_to("missing.npz")
     (folder / "link.npz").symlink_to("mine.npz")
+    for suffix in (".npz", ".npy", ".csv", ".html"):
+        (folder / f"loop{suffix}").symlink_to(f"loop{suffix}")
 
 
 def copied(filled, folder):

@@ -37,6 +37,7 @@ output and nothing is left behind. A test runs every row and compares it with th
 | `text.toml` | a few words |
 | `folder` | a folder |
 | `nowhere.npz` | a link to a file that is not there |
+| `loop...` | links to themselves |
 """
 
 
@@ -65,6 +66,7 @@ def _of_models(command, rest=""):
         Mistake("folder", f"{command} folder{rest}"),
         Mistake("link to nowhere", f"{command} nowhere.npz{rest}"),
         Mistake("device", f"{command} /dev/zero{rest}"),
+        Mistake("link to itself", f"{command} loop.npz{rest}"),
         Mistake("unknown option", f"{command} ring{rest} --jsn"),
     ]
 
@@ -75,6 +77,7 @@ def _of_output(command, suffix, other):
         Mistake("no such folder", f"{command} --output nowhere/new{suffix}"),
         Mistake("output is a folder", f"{command} --output folder"),
         Mistake("another suffix", f"{command} --output new{other}"),
+        Mistake("link to itself", f"{command} --output loop{suffix}"),
         Mistake("full disk", f"{command} --output /dev/full", 1),
     ]
 
@@ -164,6 +167,7 @@ MISTAKES = [
     *_of_models("forecast", " --learner sops --num-episodes 9"),
     Mistake("no learner", "forecast ring"),
     Mistake("no number of episodes", "forecast ring --learner optpess-lp"),
+    Mistake("more than K", "forecast ring --learner optpess-lp --episodes 9 --num-episodes 5"),
     *_of_learners("forecast ring --num-episodes 9"),
     Mistake("no study", "sweep"),
     Mistake("missing file", "sweep missing.toml"),

@@ -59,6 +59,43 @@ def test_a_file_name_with_control_characters_stays_on_one_line():
     assert "\x1b" not in answer.err
 
 
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("solve", LONG),
+        ("solve", f"{LONG}.npz"),
+        ("certify", f"{LONG}.npy", "learner.npz"),
+        ("report", f"{LONG}.npz"),
+        ("sweep", f"{LONG}.toml"),
+        ("simulate", "ring", "--episodes", "9", "--baseline", f"{LONG}.npy"),
+        ("simulate", "ring", "--episodes", "9", "--output", f"{LONG}.npz"),
+        ("report", "run.npz", "--output", f"{LONG}.html"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_name_that_is_too_long_for_a_file_is_bad_input(arguments, folder, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("it ran")
+
+    monkeypatch.setattr("optpess.run.simulate.simulate", never)
+    before = contents(folder)
+    answer = call(*arguments)
+    assert (answer.code, answer.out, len(answer.lines)) == (2, "", 1)
+    assert "File name too long" in answer.err
+    assert contents(folder) == before
+
+
+def test_an_empty_name_of_a_model_is_an_unknown_name():
+    answer = call("solve", "")
+    assert answer.code == 2
+    assert answer.err.startswith(
+        "optpess: there is no such file, and the model is ''; allowed are 'pair'"
+    )
+
+
 def test_an_output_that_cannot_be_written_is_refused_before_the_run(folder, monkeypatch):
     def never(*_, **__):
         raise AssertionError("it ran")

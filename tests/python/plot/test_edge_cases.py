@@ -151,6 +151,78 @@ def test_names_are_shown_as_they_are_in_two_lines_at_most(name, shown):
     figure.draw_without_rendering()
 
 
+def test_a_name_in_the_notation_of_mathematics_is_shown_as_it_is():
+    runs = {r"$x_1$ and $\frac{$": cases.run("OPDOP"), "other": cases.run("OptPessMix")}
+    for figure in (plot_runs(runs), *(picture.figure for picture in pictures(runs))):
+        figure.draw_without_rendering()
+        for axis in figure.axes:
+            named = [label for label in axis.get_yticklabels() if "$" in label.get_text()]
+            assert not any(label.get_parse_math() for label in named)
+
+
+def test_a_remark_about_a_long_name_stays_in_its_panel():
+    never = ODD["no regret"]()
+    figure = plot_runs({"a name of many words that goes on and on": never, "b": cases.run("OPDOP")})
+    figure.draw_without_rendering()
+    regret = figure.axes[REGRET]
+    (remark,) = [text for text in regret.texts if "never above 0" in " ".join(text.get_text().split())]
+    assert remark.get_window_extent().x1 <= regret.get_window_extent().x1
+
+
+def test_few_episodes_have_whole_numbers_at_their_ticks():
+    two = op.simulate(
+        op.zoo.pair(), cases.learner("OptPessMix"), episodes=2, replicates=2, progress=False
+    )
+    figure = plot_run(two)
+    for place in (COST, REWARD, GAIN, REGRET):
+        axis = figure.axes[place]
+        first, last = axis.get_xlim()
+        assert [tick for tick in axis.get_xticks() if first <= tick <= last] == [1, 2]
+    # A root is a straight line on two logarithmic axes only.
+    assert figure.axes[REGRET].get_xscale() == figure.axes[REGRET].get_yscale() == "log"
+
+
+def test_one_mixture_is_not_several():
+    one = op.simulate(
+        op.zoo.pair(), cases.learner("OptPessMix"), episodes=1, replicates=2, progress=False
+    )
+    axis = cases.panel(plot_run(one), "Weight of the mixture")
+    assert "OptPess-Mix\n1 mixture" in cases.texts(axis)
+
+
+def test_large_units_are_written_with_powers_of_ten():
+    run = cases.run("OptPessMix")
+    names = [name for name in cases.WINDOWS if "cost" in name or "value" in name]
+    more = ("cost_limits", "baseline_costs", "baseline_value", "optimal_value", "certified_cost")
+    scaled = {name: getattr(run, name) * 5e6 for name in (*names, *more)}
+    units = op.Units((0.0, 5e6), ((0.0, 5e6),))
+    figure = plot_run(cases.changed(run, **scaled, worst_violation=run.worst_violation, units=units))
+    said = [text for axis in figure.axes for text in cases.texts(axis)]
+    assert {"limit 3 × 10⁶", "baseline 675,000"} <= set(said)
+    assert not [text for text in said if "e+" in text]
+
+
+def test_a_multiplier_of_a_limit_that_does_not_bind_says_so():
+    model = op.zoo.pair()
+    loose = op.CMDP(model.transitions, model.rewards, model.costs, [2.0], model.initial)
+    margin = op.SafetyMargin(cost_limit=2.0, safe_cost=0.135)
+    learner = op.OPDOP(
+        shape=loose.shape,
+        initial=loose.initial,
+        margin=margin,
+        num_episodes=50,
+        confidence=op.Scaled(0.02),
+    )
+    run = op.simulate(loose, learner, progress=False)
+    changed = cases.changed(run, multiplier=run.multiplier + 1.0)
+    (axis,) = [
+        each
+        for each in plot_run(changed, multiplier=True).axes
+        if each.get_title("left") == "Multiplier"
+    ]
+    assert axis.get_ylabel() == "raw: the limit\ndoes not bind"
+
+
 def test_a_character_that_the_font_lacks_is_no_warning_in_a_picture():
     made = pictures({"学習者": cases.run("OPDOP")})
     assert "学習者" in made[0].svg()

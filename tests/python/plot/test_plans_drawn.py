@@ -40,7 +40,7 @@ def test_every_state_and_step_has_the_colour_of_its_action():
             widths = np.zeros(plan.policy.shape[2])
             for colour, _, left, right, top in drawn:
                 if top == state - 0.5:
-                    inside = min(right, step + 1.5) - max(left, step + 0.5)
+                    inside = min(right, step + 0.5) - max(left, step - 0.5)
                     widths[COLOURS.index(colour)] += max(inside, 0.0)
             np.testing.assert_allclose(widths, plan.policy[step, state], atol=1e-9)
 
@@ -49,7 +49,7 @@ def test_a_randomised_cell_is_divided_and_counted():
     plan = op.solve(op.zoo.pair())
     assert ((plan.policy > 0).sum(axis=2) > 1).sum() == 1
     figure = plan.plot()
-    words = [text.get_text() for text in figure.legends[0].get_texts()]
+    words = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert words == ["action 0", "action 1", "1 cell is divided:\nrandomised"]
     title = figure.axes[0].get_title("left")
     assert "reward 0.8229, cost 0.6 (limit 0.6) an episode" in title
@@ -60,9 +60,9 @@ def test_states_that_are_not_reached_are_pale():
     reached = plan.occupancy.sum(axis=2) > 1e-9
     figure = plan.plot()
     pale = {(left, top) for _, opacity, left, _, top in cells(figure) if opacity < 0.5}
-    assert (0.5, 8.5) in pale  # the last state is not reached at the first step
+    assert (-0.5, 8.5) in pale  # the last state is not reached at the first step
     assert not reached[0, 9]
-    assert "pale: not reached" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert "pale: not reached" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
 
 
 def test_of_many_states_those_visited_most_are_drawn_and_the_file_stays_small():
@@ -76,12 +76,29 @@ def test_of_many_states_those_visited_most_are_drawn_and_the_file_stays_small():
     assert len(list(cases.svg_of(figure).iter())) < 1000
 
 
+def test_steps_are_counted_from_0_as_states_and_actions_are():
+    axis = op.solve(op.zoo.problem("ring").model).plot().axes[0]
+    first, last = axis.get_xlim()
+    steps = [tick for tick in axis.get_xticks() if first < tick < last]
+    assert steps == [0, 1, 2, 3, 4, 5]
+
+
 @pytest.mark.parametrize("limits", ["inventory_three_limits", "cliff_grid_two_hazards"])
 def test_plans_with_several_limits_are_drawn(limits):
     model = op.zoo.problem(limits).model
     figure = op.solve(model).plot()
     assert figure.axes[0].get_title("left").count("limit") == min(3, model.num_constraints)
     cases.svg_of(figure)
+
+
+@pytest.mark.parametrize("name", ["inventory_three_limits", "lower_bound_a", "media"])
+def test_title_and_key_of_a_plan_do_not_overlap_and_are_not_cut_off(name):
+    figure = op.solve(op.zoo.problem(name).model).plot()
+    figure.draw_without_rendering()
+    axis = figure.axes[0]
+    title = axis._left_title.get_window_extent()
+    assert not title.overlaps(axis.get_legend().get_window_extent())
+    assert title.x1 <= figure.bbox.x1
 
 
 @pytest.mark.parametrize(
@@ -120,6 +137,13 @@ def test_a_frontier_has_its_vertices_the_limit_and_the_optimum(frontier):
     assert f"optimum {optimum:.4g}\nat the limit 0.6" in cases.texts(axis)
     assert axis.get_xlabel() == "expected cost an episode"
     assert axis.get_ylabel() == "expected reward an episode"
+
+
+def test_above_the_last_vertex_the_best_reward_stays_as_it_is(frontier):
+    (axis,) = frontier.plot(limit=2.0).axes
+    beyond = cases.lines(axis)[2]
+    np.testing.assert_array_equal(beyond.get_xdata(), [frontier.costs[-1], 2.0])
+    np.testing.assert_array_equal(beyond.get_ydata(), [frontier.values[-1]] * 2)
 
 
 def test_another_limit_can_be_marked(frontier):

@@ -97,6 +97,16 @@ def test_a_long_name_does_not_widen_the_page(browser, tmp_path, monkeypatch):
     assert browser.evaluate("document.documentElement.scrollWidth") <= PHONE
 
 
+@pytest.mark.parametrize(("width", "media"), [(1080, "screen"), (700, "print")])
+def test_beside_a_long_name_its_results_can_be_seen(browser, tmp_path, monkeypatch, width, media):
+    monkeypatch.setattr(runs, "pictures", lambda _: [])
+    names = ["x" * 200, "short"]
+    found = op.Comparison(dict.fromkeys(names, records.run(1)), dict.fromkeys(names, 1.0))
+    browser.open(op.write_report(tmp_path / "report.html", found), width=width, media=media)
+    third = "document.querySelector('.wide td:nth-child(3)').getBoundingClientRect()"
+    assert browser.evaluate(f"{third}.right") <= width
+
+
 def background(browser):
     return browser.evaluate("getComputedStyle(document.body).backgroundColor")
 

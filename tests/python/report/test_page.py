@@ -8,7 +8,7 @@ import optpess as op
 import pytest
 from optpess.display import percent
 from optpess.plot import Picture
-from optpess.report import runs
+from optpess.report import runs, words
 from optpess.report.pictures import gallery
 from optpess.run.violations import above_text
 
@@ -220,12 +220,12 @@ def test_the_share_of_what_is_possible_is_that_of_the_record():
 def test_violations_are_a_share_of_the_episodes():
     above = [name for name, run in records.comparison().runs.items() if run.violating_episodes.any()]
     free = records.run_of("free")
-    words, worst = above_text(free), free.worst_violation.max()
+    often, worst = above_text(free), free.worst_violation.max()
     text = Page(page_of("a comparison")).text
     assert above == ["dual", "free"]
     assert f"2 of 4 learners had no episode above the limit: mix and {HOSTILE}." in text
-    assert f"most often: in {words}, by up to {worst:.4g}." in text
-    assert f">{words}<" in section(page_of("a comparison"), "Results")
+    assert f"most often: in {often}, by up to {worst:.4g}." in text
+    assert f">{often}<" in section(page_of("a comparison"), "Results")
 
 
 def test_the_table_of_a_comparison_has_a_row_for_each_learner():
@@ -349,6 +349,24 @@ def test_units_are_said():
     assert "a reward of one step lies in 0 to 10, a cost in 0 to 4 and 1 to 2." in text
     assert "in parts of the ranges" in text
     assert "lie between 0 and 1" in Page(page_of("one run")).text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.6, "0.6"),
+        (2.01053, "2.01053"),
+        (1000.0, "1,000"),
+        (1234.5, "1,234.5"),
+        (731461.65, "731,462"),
+        (8e6, "8,000,000"),
+        (-5e6, "-5,000,000"),
+        (0.0, "0"),
+    ],
+)
+def test_stated_numbers_are_written_out(value, text):
+    assert words.number(value) == text
+    assert words.limits_text([value, 1.0]) == f"the limits {text} and 1"
 
 
 def test_a_record_of_an_earlier_version_is_reported_as_far_as_it_goes():

@@ -297,6 +297,19 @@ def test_a_failed_save_leaves_the_old_file_and_nothing_else(path, monkeypatch):
     assert list(path.parent.iterdir()) == [path]
 
 
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="there are no names of open files")
+def test_a_pipe_without_a_name_of_its_own_is_written(tmp_path):
+    # The link /dev/stdout leads to "pipe:[1234]", of which no file can be made.
+    read, write = os.pipe()
+    try:
+        with storage.replacing(f"/dev/fd/{write}") as file:
+            file.write(b"a few words")
+        assert os.read(read, 100) == b"a few words"
+    finally:
+        os.close(read)
+        os.close(write)
+
+
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no such device")
 def test_a_device_is_written_and_not_replaced(tmp_path):
     # A rename onto a device put a plain file in its place, if the user was allowed to.

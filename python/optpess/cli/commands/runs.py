@@ -218,6 +218,10 @@ def forecast(
     MODEL is a name of the zoo, which has a safe policy, or a .npz or .umb file of a model.
     """
     options = pop_learner_options(given, episodes)
+    if episodes is not None and options.num_episodes is not None and episodes > options.num_episodes:
+        raise InvalidInputError(
+            f"--episodes is {episodes}; it must be at most K, --num-episodes {options.num_episodes}"
+        )
     known, made = _learners(model, [learner], baseline, safe_cost, options)
     found = forecasts.forecast(known, made[learner])
     return Result(

@@ -46,10 +46,12 @@ def command(study: Path, output: Path | None, retries: int, report: Path | None,
     """
     if study.suffix.lower() != ".toml":
         raise unknown_name("the suffix of STUDY", study.suffix, (".toml",))
+    definition = read(study, Study.from_toml)
     folder = study.with_suffix("") if output is None else output
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInputError(f"--output is {str(folder)!r}, which is a file; it must be a folder")
-    found = _executed(read(study, Study.from_toml), folder, retries, quiet=quiet)
+    with writing(folder):
+        if folder.exists() and not folder.is_dir():
+            raise InvalidInputError(f"--output is {str(folder)!r}, which is a file; it must be a folder")
+    found = _executed(definition, folder, retries, quiet=quiet)
     if report is not None and found.comparisons:
         with writing(report):
             found.write_report(report)
