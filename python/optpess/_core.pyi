@@ -518,6 +518,7 @@ class LagrangianSearch:
         threads: SupportsIndex | None,
         time_limit: float | None,
     ) -> tuple[float, float, FloatArray, ActionArray]: ...
+    def close(self) -> None: ...
 
 def extreme_actions(
     model: Model, constraint: SupportsIndex, least_cost: bool, threads: SupportsIndex | None

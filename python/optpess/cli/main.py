@@ -13,7 +13,7 @@ from optpess.cli.commands import certify, planning, report, runs, sweep, zoo
 from optpess.cli.output import discard_unwritten
 from optpess.cli.progress import display
 from optpess.cli.stopping import Stopped, ended_by, signals_raise, warnings_in_lines
-from optpess.run.progress import shown_by
+from optpess.progress import shown_by
 
 __all__ = ["optpess", "run"]
 

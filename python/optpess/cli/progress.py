@@ -8,7 +8,7 @@ from typing import Any
 
 from optpess.cli.stopping import say
 from optpess.display import duration
-from optpess.run.progress import Display, State
+from optpess.progress import Display, State
 
 __all__ = ["LogDisplay", "RichDisplay", "display"]
 

@@ -10,6 +10,7 @@ the inductions.
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,8 +110,20 @@ def solve_by_columns(
     """Maximises V(r) subject to V(c_m) <= limits[m] for every m, to a tolerance; None if no policy meets
     the limits.
     """
+    # It shows progress, which is cleared at the end.
+    with closing(_core.LagrangianSearch(model)) as search:
+        return _best_mixture(search, limits, tolerance, threads, time_limit, max_columns)
+
+
+def _best_mixture(
+    search: _core.LagrangianSearch,
+    limits: FloatArray,
+    tolerance: float,
+    threads: int | None,
+    time_limit: float | None,
+    max_columns: int,
+) -> ColumnSolution | None:
     master = _Master(limits)
-    search = _core.LagrangianSearch(model)
     actions: list[ActionArray] = []
     deadline = None if time_limit is None else time.perf_counter() + time_limit
 

@@ -19,11 +19,11 @@ from optpess.display import counted, html_folded, html_paragraph, html_table, ta
 from optpess.exceptions import InvalidInputError
 from optpess.learn.base import Learner
 from optpess.model import CMDP
+from optpess.progress import ProgressBar, showing
 from optpess.run import files, tables
 from optpess.run.arguments import Request, check_arguments, episodes_of
 from optpess.run.interrupts import attach
 from optpess.run.pool import pool_of
-from optpess.run.progress import ProgressBar, showing
 from optpess.run.record import Run
 from optpess.run.simulate import keeps_learners, simulate_as, warn_of_run
 

@@ -29,10 +29,10 @@ from optpess.exceptions import GuaranteeWarning, InvalidInputError
 from optpess.learn.base import Learner
 from optpess.learn.mix import OptPessMix
 from optpess.model.units import Range, Units
+from optpess.progress import ProgressBar
 from optpess.run.arguments import check_pause
 from optpess.run.episode_log import EpisodeLog
 from optpess.run.interrupts import attach, exits_on_termination
-from optpess.run.progress import ProgressBar
 from optpess.run.rollout_checkpoint import RolloutCheckpoint
 from optpess.run.rollout_record import EpisodeList, Rollout
 

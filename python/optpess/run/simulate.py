@@ -24,10 +24,10 @@ from optpess.model import CMDP
 from optpess.model.units import Units
 from optpess.plan.frontier import solve_least_cost
 from optpess.plan.solve import unit_optimum
+from optpess.progress import ProgressBar, showing
 from optpess.run.arguments import Request, about_noise, check_arguments, check_pause, episodes_of
 from optpess.run.interrupts import attach, exits_on_termination
 from optpess.run.origin import Origin, versions
-from optpess.run.progress import ProgressBar, showing
 from optpess.run.record import Finding, Run, Trace
 from optpess.run.simulation_checkpoint import SimulationCheckpoint, State
 

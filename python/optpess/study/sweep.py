@@ -11,8 +11,8 @@ from typing import Any
 
 from optpess.checks import check_path, check_type, truth_value, whole_number
 from optpess.exceptions import OptPessError
+from optpess.progress import ProgressBar, showing
 from optpess.run.pool import pool_of
-from optpess.run.progress import ProgressBar, showing
 from optpess.study.definition import Study, label_of
 from optpess.study.folder import Cell, StudyFolder
 from optpess.study.result import StudyResult, result_of

@@ -16,6 +16,8 @@ pub struct Control {
     pub stop: Arc<AtomicBool>,
     /// How many episodes all replicates together have begun, rounded up a little.
     pub episodes_done: AtomicU64,
+    /// How many steps of a model the sweeps of a plan have begun.
+    pub steps_begun: AtomicU64,
     /// How often the states of all replicates were asked for.
     states_asked: AtomicU64,
 }

@@ -82,6 +82,9 @@ impl<'a> Workers<'a> {
                 if self.stopped(&progress) {
                     return;
                 }
+                if task % parts == 0 {
+                    self.control.steps_begun.fetch_add(1, Ordering::Relaxed);
+                }
                 work(stage, task % parts);
                 progress.done.fetch_add(1, Ordering::Release);
             }

@@ -1,6 +1,7 @@
 //! The Python functions of planning, on one kernel and over plausible kernels.
 
 use std::num::NonZero;
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -29,10 +30,62 @@ use crate::transitions::{kernel_in, kernel_of_shape};
 /// they take some milliseconds.
 const INTERRUPTIBLE_FROM: usize = 1 << 14;
 
+/// Shows how far a plan is, once it has taken long enough to be looked at.
+#[derive(Debug)]
+struct Shown {
+    horizon: usize,
+    /// Steps begun by earlier calls of the same plan.
+    before: u64,
+    bar: Option<Py<PyAny>>,
+}
+
+impl Shown {
+    fn new(shape: Shape) -> Self {
+        Self {
+            horizon: shape.horizon(),
+            before: 0,
+            bar: None,
+        }
+    }
+
+    /// Shows that so many steps of this call have begun.
+    fn show(&mut self, py: Python<'_>, steps: u64) -> PyResult<()> {
+        let bar = match &self.bar {
+            Some(bar) => bar,
+            None => {
+                let made = py.import("optpess.progress")?.getattr("SweepBar")?;
+                self.bar.insert(made.call1((self.horizon,))?.unbind())
+            }
+        };
+        bar.call1(py, (self.before + steps,)).map(drop)
+    }
+
+    fn close(&mut self, py: Python<'_>) -> PyResult<()> {
+        match self.bar.take() {
+            Some(bar) => bar.call_method0(py, "close").map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Runs a planning call that Ctrl-C can end, and so can a time limit in seconds.
 fn plan<T: Send>(
     py: Python<'_>,
     shape: Shape,
+    threads: usize,
+    time_limit: Option<f64>,
+    work: impl Send + FnOnce(Workers<'_>) -> Result<T>,
+) -> PyResult<T> {
+    let mut shown = Shown::new(shape);
+    let found = plan_shown(py, (shape, &mut shown), threads, time_limit, work);
+    shown.close(py)?;
+    found
+}
+
+/// [`plan`], whose progress is shown by a display that the caller keeps.
+fn plan_shown<T: Send>(
+    py: Python<'_>,
+    (shape, shown): (Shape, &mut Shown),
     threads: usize,
     time_limit: Option<f64>,
     work: impl Send + FnOnce(Workers<'_>) -> Result<T>,
@@ -42,14 +95,17 @@ fn plan<T: Send>(
         return call::run(py, || work(Workers::alone(&control)));
     }
     let start = Instant::now();
-    let look = |_: Python<'_>, _: &Control| match time_limit {
-        Some(seconds) if start.elapsed().as_secs_f64() > seconds => {
-            Err(to_python(&Error::NumericalTrouble {
-                solver: "parametric",
-                status: format!("no optimum within the time limit of {seconds} s"),
-            }))
+    let look = |py: Python<'_>, control: &Control| {
+        shown.show(py, control.steps_begun.load(Ordering::Relaxed))?;
+        match time_limit {
+            Some(seconds) if start.elapsed().as_secs_f64() > seconds => {
+                Err(to_python(&Error::NumericalTrouble {
+                    solver: "parametric",
+                    status: format!("no optimum within the time limit of {seconds} s"),
+                }))
+            }
+            _ => Ok(()),
         }
-        _ => Ok(()),
     };
     match call::watched(py, look, |control| work(Workers { threads, control }))? {
         (_, Some(interruption)) => Err(interruption),
@@ -303,14 +359,17 @@ pub fn frontier_vertices<'py>(
         max_vertices,
     };
     let threads = threads_in(threads)?;
-    let (found, interruption) = call::watched(
+    let mut shown = Shown::new(model.shape());
+    let outcome = call::watched(
         py,
-        |_, _| Ok(()),
+        |py, control| shown.show(py, control.steps_begun.load(Ordering::Relaxed)),
         |control| {
             let workers = Workers { threads, control };
             planner::frontier_to(&planner::problem_of(model, 0), request, workers)
         },
-    )?;
+    );
+    shown.close(py)?;
+    let (found, interruption) = outcome?;
     let found = match (found, interruption) {
         // What was found so far is the answer, if Ctrl-C was what stopped the search.
         (Ok(found), Some(cause)) if !cause.is_instance_of::<PyKeyboardInterrupt>(py) => {
@@ -342,6 +401,8 @@ type LagrangianPlan<'py> = (f64, f64, Bound<'py, PyArrayDyn<f64>>, Bound<'py, Py
 pub struct LagrangianSearch {
     model: Py<Model>,
     search: Mutex<planner::LagrangianSearch>,
+    /// None while a call uses it.
+    shown: Mutex<Option<Shown>>,
 }
 
 #[pymethods]
@@ -352,6 +413,7 @@ impl LagrangianSearch {
             Ok(planner::LagrangianSearch::new(&model.get().model))
         })?;
         Ok(Self {
+            shown: Mutex::new(Some(Shown::new(model.get().model.shape()))),
             model,
             search: Mutex::new(search),
         })
@@ -371,14 +433,38 @@ impl LagrangianSearch {
         let (shape, count) = (model.shape(), model.costs().len());
         let input = Input::new("multipliers", multipliers)?.with_shape(&[count], "[M]")?;
         let multipliers = input.floats()?;
-        let found = plan(py, shape, threads_in(threads)?, time_limit, |workers| {
+        let threads = threads_in(threads)?;
+        let mut shown = self.take_shown().unwrap_or_else(|| Shown::new(shape));
+        let found = plan_shown(py, (shape, &mut shown), threads, time_limit, |workers| {
             // What a call that panicked left behind is a search that knows nothing.
             let mut search = self.search.lock().unwrap_or_else(PoisonError::into_inner);
             search.best(model, reward_weight, &multipliers, workers)
-        })?;
+        });
+        shown.before += shape.horizon() as u64;
+        let told = shown.show(py, 0);
+        self.put_back(shown);
+        told?;
+        let found = found?;
         let actions = actions_out(py, found.actions, shape)?;
         let costs = array_out(py, found.costs, &[count])?;
         Ok((found.value, found.reward, costs, actions))
+    }
+
+    /// Clears the progress that was shown.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.take_shown()
+            .map_or(Ok(()), |mut shown| shown.close(py))
+    }
+}
+
+impl LagrangianSearch {
+    fn take_shown(&self) -> Option<Shown> {
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        shown.take()
+    }
+
+    fn put_back(&self, shown: Shown) {
+        *self.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
     }
 }
 

@@ -17,7 +17,7 @@ import pytest
 from optpess import __main__
 from optpess.cli import progress
 from optpess.cli.main import optpess, run
-from optpess.run.progress import ProgressBar, shown_by
+from optpess.progress import ProgressBar, shown_by
 
 from cli.harness import QUICK, call, contents
 

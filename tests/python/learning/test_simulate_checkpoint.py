@@ -41,7 +41,7 @@ def stops(monkeypatch):
     def raises(*_):
         raise StopError
 
-    monkeypatch.setattr("optpess.run.progress.ProgressBar.__call__", raises)
+    monkeypatch.setattr("optpess.progress.ProgressBar.__call__", raises)
 
 
 def stopped(path, learner, episodes, **given):
@@ -74,7 +74,7 @@ def test_a_stopped_comparison_has_the_learners_that_were_done(monkeypatch):
         if done > 100:
             raise StopError
 
-    monkeypatch.setattr("optpess.run.progress.ProgressBar.__call__", looked_at)
+    monkeypatch.setattr("optpess.progress.ProgressBar.__call__", looked_at)
     learners = {"short": primal_dual(100), "long": primal_dual(LONG), "never": primal_dual(100)}
     with pytest.raises(StopError) as caught:
         op.compare(MODEL, learners, seed=3)

@@ -15,6 +15,7 @@ RANKS = {
     "checks": 1,
     "display": 1,
     "storage": 1,
+    "progress": 2,
     "model": 2,
     "plan": 3,
     "learn": 4,

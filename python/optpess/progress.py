@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from optpess.display import duration
 
-__all__ = ["Display", "ProgressBar", "State", "showing", "shown_by"]
+__all__ = ["Display", "ProgressBar", "State", "SweepBar", "showing", "shown_by"]
 
 _WIDTH = 20
 
@@ -126,6 +126,28 @@ class ProgressBar:
             show(*state)
         except Exception:  # noqa: BLE001 - whatever a front end raises, the run matters more
             self._display = None
+
+
+class SweepBar:
+    """Shows which sweep over the steps of a model a plan is at, and how far it is. How many a plan needs
+    is not known before.
+    """
+
+    def __init__(self, horizon: int) -> None:
+        self._horizon, self._sweep = horizon, 0
+        self._bar = ProgressBar(horizon, unit="steps", label="planning, sweep 1")
+
+    def __call__(self, steps: int) -> None:
+        """Says how many steps all sweeps together have done."""
+        sweep, done = divmod(steps, self._horizon)
+        if sweep != self._sweep:
+            self._sweep = sweep
+            self._bar.begin(self._horizon, label=f"planning, sweep {sweep + 1}")
+        self._bar(done)
+
+    def close(self) -> None:
+        """Clears what was shown."""
+        self._bar.close()
 
 
 @contextmanager

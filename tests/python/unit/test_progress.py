@@ -6,10 +6,11 @@ import re
 import sys
 import types
 
+import numpy as np
 import optpess as op
 import pytest
-from optpess.run import progress
-from optpess.run.progress import ProgressBar
+from optpess import progress
+from optpess.progress import ProgressBar
 
 PAIR = op.zoo.problem("pair")
 
@@ -305,7 +306,7 @@ def learner(kind=op.OptPessMix):
 def looked_at_often(monkeypatch):
     """Every run tells its bar of half of its episodes, three seconds after the last look."""
     made = functools.partial(ProgressBar, clock=Clock(step=3.0))
-    monkeypatch.setattr("optpess.run.progress.ProgressBar", made)
+    monkeypatch.setattr("optpess.progress.ProgressBar", made)
 
     def simulate(*arguments, run=op._core.simulate_learner):
         *_, count, _trace, _audit, _keep, bar = arguments
@@ -361,3 +362,62 @@ def test_a_run_that_fails_clears_its_line(terminal, looked_at_often, monkeypatch
         op.simulate(PAIR.model, learner(), episodes=10)
     assert len(terminal.lines) == 1
     assert terminal.getvalue().endswith("\r")
+
+
+class Told:
+    """A display that keeps every state and says when it was cleared."""
+
+    silent_seconds = seconds_between = 0.0
+
+    def __init__(self):
+        self.states, self.cleared = [], 0
+
+    def show(self, state):
+        self.states.append(state)
+
+    def clear(self):
+        self.cleared += 1
+
+
+def test_a_plan_says_which_sweep_it_is_at():
+    told = Told()
+    with progress.shown_by(lambda: told):
+        bar = progress.SweepBar(10)
+        for steps in (3, 9, 10, 25):
+            bar(steps)
+        bar.close()
+    assert [(state.label, state.done) for state in told.states] == [
+        ("planning, sweep 1", 3),
+        ("planning, sweep 1", 9),
+        ("planning, sweep 2", 0),
+        ("planning, sweep 3", 5),
+    ]
+    assert all((state.total, state.unit) == (10, "steps") for state in told.states)
+    assert told.cleared == 1
+
+
+@pytest.mark.parametrize("constraints", [1, 2])
+def test_long_plans_show_progress_and_clear_it(constraints):
+    model = op.zoo.garnet(4000, 5, 40, successors=5, seed=1)
+    costs = np.random.default_rng(0).random((constraints, 4000, 5))
+    model = op.CMDP.stationary(
+        model.transitions, model.stored_rewards(), costs, [16.0] * constraints, 0, horizon=40
+    )
+    told = Told()
+    with progress.shown_by(lambda: told):
+        op.solve(model, threads=1)
+    assert {state.label.split(",")[0] for state in told.states} == {"planning"}
+    assert told.cleared >= 1
+    told = Told()
+    with progress.shown_by(lambda: told):
+        op.frontier(op.zoo.garnet(4000, 5, 40, successors=5, seed=1), tolerance=0.01)
+    assert told.states
+    assert told.cleared == 1
+
+
+def test_short_plans_show_nothing():
+    told = Told()
+    with progress.shown_by(lambda: told):
+        op.solve(op.zoo.ring())
+        op.solve(op.zoo.inventory_stock_out())
+    assert not told.states
