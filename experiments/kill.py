@@ -5,11 +5,15 @@ checkpoint, which is done as often as possible. The next process goes on from th
 come to its end, its record is compared with that of a run that was never stopped, bit for bit.
 
     python experiments/kill.py [--kills 200]
+
+Writes experiments/record/kill.json and the tables of docs/interrupts-and-checkpoints.md. Run by
+`make kill`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import subprocess
 import sys
@@ -21,6 +25,9 @@ from typing import Any
 import numpy as np
 import optpess as op
 from optpess.run import checkpoint
+
+import endurance_page
+from pages import RECORD, provenance
 
 SEED = 11
 
@@ -104,7 +111,7 @@ def one_run(name: str, path: Path, generator: random.Random, expected: str) -> t
 
 
 def main() -> None:
-    """Kills the runs and prints a table."""
+    """Kills the runs, compares, and writes the record and the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="at least so many, of simulations")
     parser.add_argument("--play", nargs=2, metavar=("RUN", "FILE"), help=argparse.SUPPRESS)
@@ -113,9 +120,7 @@ def main() -> None:
         print("ready", flush=True)
         print(record_of(RUNS[given.play[0]](Path(given.play[1]))), flush=True)
         return
-    generator = random.Random(SEED)
-    print("| run | runs | kills | while a checkpoint was written | records that differ |")
-    print("|---|---|---|---|---|")
+    generator, found_runs = random.Random(SEED), []
     for name, play in RUNS.items():
         expected = record_of(play(None))
         runs, kills, parts, wrong = 0, 0, 0, 0
@@ -129,10 +134,22 @@ def main() -> None:
                 parts + found[1],
                 wrong + (not found[2]),
             )
-        print(f"| {name} | {runs} | {kills} | {parts} | {wrong} |", flush=True)
-        print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
+        found_runs.append(
+            {
+                "run": name,
+                "runs": runs,
+                "kills": kills,
+                "while a checkpoint was written": parts,
+                "records that differ": wrong,
+                "seconds": round(time.monotonic() - start),
+            }
+        )
+        print(*found_runs[-1].values(), sep=" | ", flush=True)
         if wrong:
             raise SystemExit(f"{wrong} records of {name} differ")
+    record = {"provenance": provenance(), "runs": found_runs}
+    (RECORD / "kill.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    endurance_page.write()
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Runs the same study three times: alone in this process; on a local cluster of Dask's distributed, with
 a worker killed (SIGKILL) three times; and in two processes that work on one folder at once. Every cell
 must be there once, and all three must agree to the bit. Writes the counts to
-experiments/record/study-on-dask.json. Run by `make study-on-dask`; takes about two minutes.
+experiments/record/study-on-dask.json, and the tables of docs/interrupts-and-checkpoints.md. Run by `make study-on-dask`; takes about two minutes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import optpess as op
+
+import endurance_page
 
 RECORD = Path(__file__).resolve().parent / "record" / "study-on-dask.json"
 KILLS, WORKERS = 3, 2
@@ -133,6 +135,7 @@ def main() -> None:
         results["cluster"]["workers killed"] = killed
     print(json.dumps(results, indent=2))
     RECORD.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    endurance_page.write()
     if not all(each["agrees"] and not each["missing"] for each in results.values()):
         sys.exit("the studies differ")
 
