@@ -16,9 +16,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import optpess as op
-
 import endurance_page
+import optpess as op
 from pages import RECORD, provenance
 
 SECONDS_BETWEEN = 0.25
@@ -45,7 +44,7 @@ def learners() -> list[tuple[op.CMDP, op.Learner]]:
 
 
 def ten_threads(episodes: int) -> dict[str, Any]:
-    """Ten simulations at the same time, each with two threads and replicates, and one after the other."""
+    """Ten simulations at the same time, each with two threads and replicates, and one by one."""
     cases = learners()
     given: dict[str, Any] = {"episodes": episodes, "replicates": 2, "threads": 2, "progress": False}
     start = time.perf_counter()

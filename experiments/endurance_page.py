@@ -55,9 +55,9 @@ def interrupts(record: dict[str, Any]) -> str:
     header = ["call", "where", "signal", "times", "median s", "worst s", "ended by", "threads left"]
     return (
         "### How soon a call stops\n\n"
-        f"`make interrupts` ({made_on(record)}). Seconds from sending a signal to the next line of Python; "
-        "of the command line, to the end of the process. The machine has two cores, and other programs "
-        f"used them.\n\n{table(header, rows)}"
+        f"`make interrupts` ({made_on(record)}). Seconds from sending a signal to the next line of "
+        "Python; of the command line, to the end of the process. The machine has two cores, which "
+        f"several other programs used.\n\n{table(header, rows)}"
     )
 
 
@@ -76,9 +76,9 @@ def kill(record: dict[str, Any]) -> str:
     header = ["run", "runs", "kills", "while a checkpoint was written", "records that differ"]
     return (
         "### kill -9 at random moments\n\n"
-        f"`make kill` ({made_on(record)}). Each process is killed after a random time, the next one goes "
-        "on from the file, until the run has come to its end; then all that it recorded is compared, to "
-        f"the bit, with a run that was never stopped.\n\n{table(header, rows)}"
+        f"`make kill` ({made_on(record)}). Each process is killed after a random time, the next one "
+        "goes on from the file, until the run has come to its end; then all that it recorded is "
+        f"compared, to the bit, with a run that was never stopped.\n\n{table(header, rows)}"
     )
 
 
@@ -108,9 +108,9 @@ def endurance(record: dict[str, Any]) -> str:
     return (
         "### Threads and memory\n\n"
         f"`make endurance` ({made_on(record)}). {threads['simulations']} simulations of "
-        f"{threads['episodes each']:,} episodes, by five learners on two problems, in as many threads of "
-        f"one process: {threads['the same to the bit']} of them have the bits of the same simulations one "
-        "by one. A run of OptPess-PrimalDual, whose memory is looked at four times a second:\n\n"
+        f"{threads['episodes each']:,} episodes, by five learners on two problems, in as many threads "
+        f"of one process: {threads['the same to the bit']} of them have the bits of the same ones "
+        "one by one. A run of OptPess-PrimalDual, whose memory is looked at four times a second:\n\n"
         f"{table(list(record['memory'][0]), rows)}"
     )
 

@@ -22,11 +22,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import endurance_page
 import numpy as np
 import optpess as op
 from optpess.run import checkpoint
-
-import endurance_page
 from pages import RECORD, provenance
 
 SEED = 11

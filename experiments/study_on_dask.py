@@ -3,7 +3,8 @@
 Runs the same study three times: alone in this process; on a local cluster of Dask's distributed, with
 a worker killed (SIGKILL) three times; and in two processes that work on one folder at once. Every cell
 must be there once, and all three must agree to the bit. Writes the counts to
-experiments/record/study-on-dask.json, and the tables of docs/interrupts-and-checkpoints.md. Run by `make study-on-dask`; takes about two minutes.
+experiments/record/study-on-dask.json, and the tables of docs/interrupts-and-checkpoints.md. Run by
+`make study-on-dask`; takes about two minutes.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import optpess as op
-
 import endurance_page
+import optpess as op
 
 RECORD = Path(__file__).resolve().parent / "record" / "study-on-dask.json"
 KILLS, WORKERS = 3, 2
