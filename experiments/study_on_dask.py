@@ -74,7 +74,8 @@ def on_cluster(folder: Path) -> tuple[op.StudyResult, int]:
             for _ in range(KILLS):
                 if over.wait(expected * source.uniform(0.1, 0.25)):
                     return
-                workers = client.run(os.getpid)
+                while not (workers := client.run(os.getpid)):  # the last one is being replaced
+                    time.sleep(0.1)
                 victim = source.choice(list(workers.values()))
                 os.kill(victim, signal.SIGKILL)
                 killed.append(victim)
@@ -138,6 +139,8 @@ def main() -> None:
     endurance_page.write()
     if not all(each["agrees"] and not each["missing"] for each in results.values()):
         sys.exit("the studies differ")
+    if killed != KILLS:
+        sys.exit(f"{killed} workers were killed, not {KILLS}")
 
 
 if __name__ == "__main__":
