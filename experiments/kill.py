@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
-import subprocess
-import sys
+import select
+import signal
 import tempfile
 import time
 from pathlib import Path
@@ -92,33 +93,39 @@ def one_run(name: str, path: Path, generator: random.Random, expected: str) -> t
     """Kills a run until it comes to its end: how often, how often a part was left, whether it agrees."""
     kills, parts = 0, 0
     while True:
-        command = [sys.executable, __file__, "--play", name, str(path)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        process.stdout.readline()  # the libraries are loaded
-        try:
-            told, _ = process.communicate(timeout=generator.uniform(0.0, 0.6))
-            return kills, parts, told.strip() == expected
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            kills += 1
-            left = list(path.parent.glob(".*.part"))  # killed while a checkpoint was written
-            parts += bool(left)
-            for each in left:
-                each.unlink()
+        told = played_until(generator.uniform(0.0, 0.6), name, path)
+        if told:
+            return kills, parts, told == expected
+        kills += 1
+        left = list(path.parent.glob(".*.part"))  # killed while a checkpoint was written
+        parts += bool(left)
+        for each in left:
+            each.unlink()
+
+
+def played_until(seconds: float, name: str, path: Path) -> str:
+    """Plays a run in a forked process, which is killed after some seconds; its record, or nothing."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, record_of(RUNS[name](path)).encode())
+        os._exit(0)
+    os.close(writing)
+    ended, _, _ = select.select([reading], [], [], seconds)
+    told = os.read(reading, 100).decode() if ended else ""  # nothing, if it died
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(reading)
+    if ended and not told:
+        raise SystemExit(f"a run of {name} ended with the status {status}")
+    return told
 
 
 def main() -> None:
     """Kills the runs, compares, and writes the record and the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="at least so many, of simulations")
-    parser.add_argument("--play", nargs=2, metavar=("RUN", "FILE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.play:
-        print("ready", flush=True)
-        print(record_of(RUNS[given.play[0]](Path(given.play[1]))), flush=True)
-        return
     generator, found_runs = random.Random(SEED), []
     for name, play in RUNS.items():
         expected = record_of(play(None))
