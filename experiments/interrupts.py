@@ -184,6 +184,7 @@ def main() -> None:
     """Measures all cases and writes the record."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=60.0, help="no case begins after these")
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--play", nargs=2, metavar=("CALL", "WAY"), help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -196,12 +197,13 @@ def main() -> None:
         else:
             play(name)
         return
+    end = time.monotonic() + 60 * given.minutes
     source, rows, times = random.Random(3), [], range(given.repetitions)
     cases = [(name, way, "SIGINT") for way, names in WAYS.items() for name in names]
     cases += [("simulate, with a checkpoint", way, "SIGTERM") for way in list(WAYS)[:2]]
     cases += [("simulate, 2 states", "main thread", "SIGTERM"), ("sweep", "main thread", "SIGTERM")]
     for name, way, sent in cases:
-        if given.only in f"{name} {way}":
+        if given.only in f"{name} {way}" and time.monotonic() < end:
             number = getattr(signal, sent)
             found = [measure(name, way, number, source.uniform(0.2, 1.0)) for _ in times]
             rows.append(row(name, way, sent, found))
@@ -211,7 +213,7 @@ def main() -> None:
         op.zoo.garnet(1_000, 5, 60, successors=5, seed=1).save(Path(folder) / "large.npz")
         for name in COMMANDS:
             for number in (signal.SIGINT, signal.SIGTERM):
-                if given.only in name:
+                if given.only in name and time.monotonic() < end:
                     found = [
                         measure_command(name, number, source.uniform(0.2, 1.0), Path(folder))
                         for _ in times

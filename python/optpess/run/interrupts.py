@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,10 +11,6 @@ from types import FrameType
 from optpess import _core
 
 __all__ = ["attach", "exits_on_termination"]
-
-
-# Calls on threads that the program does not wait for, such as daemon threads.
-atexit.register(_core.end_calls)
 
 
 def attach(error: BaseException, note: str, **attributes: object) -> None:

@@ -11,7 +11,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::to_python;
-use crate::signals::{RunningCall, SignalWatch};
+use crate::signals::SignalWatch;
 
 /// How often a long call checks for signals and reports progress.
 const POLL: Duration = Duration::from_millis(50);
@@ -70,7 +70,6 @@ pub fn watched<T: Send>(
     work: impl Send + FnOnce(&Control) -> Result<T>,
 ) -> PyResult<(Result<T>, Option<PyErr>)> {
     let (control, signals) = (Control::default(), SignalWatch::new(py, false)?);
-    let _running = RunningCall::begin();
     py.detach(|| {
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {

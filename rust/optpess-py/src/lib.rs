@@ -44,7 +44,7 @@ mod _core {
         baseline_values, recorded_episodes, sample, simulate_learner, tightening_horizon,
     };
     #[pymodule_export]
-    use crate::signals::{SignalWatch, end_calls};
+    use crate::signals::SignalWatch;
     #[pymodule_export]
     use crate::transitions::{Transitions, plain_transitions};
 }

@@ -6,9 +6,6 @@
 #[cfg(unix)]
 mod handlers;
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
-
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::prelude::*;
 
@@ -30,45 +27,6 @@ mod handlers {
     }
     pub(super) fn delay() {}
     pub(super) fn end_delay(_came: bool) {}
-}
-
-/// How many calls are running that look for signals.
-static RUNNING: AtomicUsize = AtomicUsize::new(0);
-/// Whether the interpreter is about to end.
-static ENDING: AtomicBool = AtomicBool::new(false);
-/// How long the end of the interpreter waits for calls to end.
-const LONGEST_END: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// A call that looks for signals, for as long as it exists.
-#[derive(Debug)]
-pub struct RunningCall(());
-
-impl RunningCall {
-    pub fn begin() -> Self {
-        RUNNING.fetch_add(1, Ordering::Relaxed);
-        Self(())
-    }
-}
-
-impl Drop for RunningCall {
-    fn drop(&mut self) {
-        RUNNING.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Ends the calls that other threads have not ended when the interpreter is about to: a thread that comes back to an
-/// interpreter that has ended is taken off the processor, and the process aborts if it is within a call of ours.
-#[pyfunction]
-pub fn end_calls(py: Python<'_>) {
-    ENDING.store(true, Ordering::Relaxed);
-    py.detach(|| {
-        let mut left = LONGEST_END;
-        while RUNNING.load(Ordering::Relaxed) > 0 && !left.is_zero() {
-            std::thread::sleep(PAUSE);
-            left = left.saturating_sub(PAUSE);
-        }
-    });
 }
 
 /// The signals that come while a call runs.
@@ -100,15 +58,12 @@ impl SignalWatch {
         })
     }
 
-    /// Raises what a signal that has come asks for: KeyboardInterrupt, or SystemExit where SIGTERM is delayed or the
-    /// interpreter is about to end. A handler that the program has set for SIGINT is left to do what it does.
+    /// Raises what a signal that has come asks for: KeyboardInterrupt, or SystemExit where SIGTERM is delayed. A handler
+    /// that the program has set for SIGINT is left to do what it does.
     pub fn check(&self, py: Python<'_>) -> PyResult<()> {
         let Some((interrupts, terminations)) = self.before else {
             return py.check_signals();
         };
-        if ENDING.load(Ordering::Relaxed) {
-            return Err(PySystemExit::new_err(()));
-        }
         let seen = handlers::seen();
         if seen.0 != interrupts {
             let signal = py.import("signal")?;

@@ -283,19 +283,3 @@ def test_sigterm_ends_a_process_without_checkpoints_at_once():
     endless()
     """
     assert told_by(program, signal.SIGTERM)[1] == -signal.SIGTERM
-
-
-def test_the_end_of_a_program_ends_calls_on_daemon_threads():
-    """The process once aborted: the thread came back to an interpreter that had ended."""
-    program = """
-    class Slow:  # the end takes so long that the call would come back meanwhile
-        def __del__(self, sleep=time.sleep):
-            sleep(1.5)
-    slow = Slow()
-    model = op.zoo.garnet(20_000, 4, 2_000, successors=5, seed=1)
-    threading.Thread(target=op.solve, args=(model,), kwargs={"time_limit": 1.0}, daemon=True).start()
-    time.sleep(0.5)
-    """
-    command = [sys.executable, "-c", BEGINNING + textwrap.dedent(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
