@@ -99,10 +99,11 @@ def play_on_thread(name: str) -> None:
     """The same on another thread, for which the main one waits."""
     thread = threading.Thread(target=play, args=(name,))
     thread.start()
-    try:
-        thread.join()
-    except KeyboardInterrupt:
-        thread.join()
+    while thread.is_alive():
+        try:
+            time.sleep(0.05)  # an interrupted join of Python 3.11 takes the thread for ended
+        except KeyboardInterrupt:
+            continue
 
 
 def play_in_child(name: str, method: str) -> None:

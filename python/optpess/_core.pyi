@@ -29,6 +29,7 @@ __all__ = [
     "Learner",
     "Model",
     "StagedRollout",
+    "SignalWatch",
     "Transitions",
     "always_baseline",
     "backward_induction",
