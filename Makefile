@@ -22,7 +22,7 @@ BENCH_ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs docs-test bench bench-rust bench-instructions bench-plots bench-rollout fingerprint billion experiments comparison mixing staged-rollout gymnasium stories trials transcript report-figures figures study-on-dask fuzz bench-planning kill fuzz-rust clean tools peers module
+.PHONY: help demo build test test-rust test-python test-slow lint format wheel-test docs docs-test bench bench-rust bench-instructions bench-plots bench-rollout fingerprint billion experiments comparison mixing staged-rollout gymnasium stories trials transcript report-figures figures study-on-dask fuzz bench-planning kill interrupts endurance fuzz-rust clean tools peers module
 
 help: ## list the tasks
 	@echo "make <task>; the durations are for two cores, first run / later runs"
@@ -138,6 +138,12 @@ stories: build $(READY) ## the three stories of docs/stories.md, their pictures 
 
 kill: build ## kill -9 of simulations and rollouts at random moments, then resume and compare (6 min)
 	$(BIN)/python experiments/kill.py $(BENCH_ARGS)
+
+interrupts: build $(READY) ## how soon each long call stops after Ctrl-C and SIGTERM (15 min)
+	$(BIN)/python experiments/interrupts.py $(BENCH_ARGS)
+
+endurance: build ## ten simulations in ten threads; the memory of 10^8 episodes (2 min)
+	$(BIN)/python experiments/endurance.py $(BENCH_ARGS)
 
 trials: $(BUILDER) ## the eight trials of a new user: wheel, empty environment, empty folder (5 min / 3 min)
 	rm -rf target/trials

@@ -5,22 +5,29 @@ checkpoint, which is done as often as possible. The next process goes on from th
 come to its end, its record is compared with that of a run that was never stopped, bit for bit.
 
     python experiments/kill.py [--kills 200]
+
+Writes experiments/record/kill.json and the tables of docs/interrupts-and-checkpoints.md. Run by
+`make kill`.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import random
-import subprocess
-import sys
+import select
+import signal
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import endurance_page
 import numpy as np
 import optpess as op
 from optpess.run import checkpoint
+from pages import RECORD, provenance
 
 SEED = 11
 
@@ -86,36 +93,40 @@ def one_run(name: str, path: Path, generator: random.Random, expected: str) -> t
     """Kills a run until it comes to its end: how often, how often a part was left, whether it agrees."""
     kills, parts = 0, 0
     while True:
-        command = [sys.executable, __file__, "--play", name, str(path)]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert process.stdout is not None
-        process.stdout.readline()  # the libraries are loaded
-        try:
-            told, _ = process.communicate(timeout=generator.uniform(0.0, 0.6))
-            return kills, parts, told.strip() == expected
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            kills += 1
-            left = list(path.parent.glob(".*.part"))  # killed while a checkpoint was written
-            parts += bool(left)
-            for each in left:
-                each.unlink()
+        told = played_until(generator.uniform(0.0, 0.6), name, path)
+        if told:
+            return kills, parts, told == expected
+        kills += 1
+        left = list(path.parent.glob(".*.part"))  # killed while a checkpoint was written
+        parts += bool(left)
+        for each in left:
+            each.unlink()
+
+
+def played_until(seconds: float, name: str, path: Path) -> str:
+    """Plays a run in a forked process, which is killed after some seconds; its record, or nothing."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, record_of(RUNS[name](path)).encode())
+        os._exit(0)
+    os.close(writing)
+    ended, _, _ = select.select([reading], [], [], seconds)
+    told = os.read(reading, 100).decode() if ended else ""  # nothing, if it died
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(reading)
+    if ended and not told:
+        raise SystemExit(f"a run of {name} ended with the status {status}")
+    return told
 
 
 def main() -> None:
-    """Kills the runs and prints a table."""
+    """Kills the runs, compares, and writes the record and the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=200, help="at least so many, of simulations")
-    parser.add_argument("--play", nargs=2, metavar=("RUN", "FILE"), help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.play:
-        print("ready", flush=True)
-        print(record_of(RUNS[given.play[0]](Path(given.play[1]))), flush=True)
-        return
-    generator = random.Random(SEED)
-    print("| run | runs | kills | while a checkpoint was written | records that differ |")
-    print("|---|---|---|---|---|")
+    generator, found_runs = random.Random(SEED), []
     for name, play in RUNS.items():
         expected = record_of(play(None))
         runs, kills, parts, wrong = 0, 0, 0, 0
@@ -129,10 +140,22 @@ def main() -> None:
                 parts + found[1],
                 wrong + (not found[2]),
             )
-        print(f"| {name} | {runs} | {kills} | {parts} | {wrong} |", flush=True)
-        print(f"{name}: {time.monotonic() - start:.0f} s", file=sys.stderr)
+        found_runs.append(
+            {
+                "run": name,
+                "runs": runs,
+                "kills": kills,
+                "while a checkpoint was written": parts,
+                "records that differ": wrong,
+                "seconds": round(time.monotonic() - start),
+            }
+        )
+        print(*found_runs[-1].values(), sep=" | ", flush=True)
         if wrong:
             raise SystemExit(f"{wrong} records of {name} differ")
+    record = {"provenance": provenance(), "runs": found_runs}
+    (RECORD / "kill.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    endurance_page.write()
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ __all__ = [
     "Learner",
     "Model",
     "StagedRollout",
+    "SignalWatch",
     "Transitions",
     "always_baseline",
     "backward_induction",
@@ -703,6 +704,13 @@ def simulate_learner(
     seconds: float = ...,
 ) -> tuple[list[OutcomeDict], BaseException | None, list[tuple[int, bytes] | None]]: ...
 def baseline_values(model: Model, learner: Learner) -> tuple[float, list[float]] | None: ...
+
+@final
+class SignalWatch:
+    def __new__(cls, delays: bool = False) -> Self: ...
+    def check(self) -> None: ...
+    def end(self) -> None: ...
+
 def recorded_episodes(episodes: SupportsIndex) -> list[int]: ...
 def tightening_horizon(
     sizes: tuple[int, int, int],

@@ -19,7 +19,7 @@ import numpy as np
 from optpess import _core
 from optpess.arrays import ActionArray, FloatArray
 from optpess.exceptions import SolverError
-from optpess.plan._linear_program import TOLERANCE, new_solver
+from optpess.plan._linear_program import TOLERANCE, new_solver, run_solver
 
 __all__ = ["ColumnSolution", "solve_by_columns"]
 
@@ -78,14 +78,14 @@ class _Master:
 
     def solve(self) -> tuple[float, FloatArray, FloatArray]:
         """The objective, the weights of the policies and the multipliers of the limits."""
-        self._solver.run()
+        run_solver(self._solver)
         statuses = self._highspy.HighsModelStatus
         status = self._solver.getModelStatus()
         if status == statuses.kInfeasible and not self._seeking_feasibility:
             # It was feasible up to rounding when excess was allowed. Allow as much as the tolerance.
             for constraint in range(self._num_constraints):
                 self._solver.changeColBounds(constraint, 0.0, TOLERANCE)
-            self._solver.run()
+            run_solver(self._solver)
             status = self._solver.getModelStatus()
         if status != statuses.kOptimal:
             name = self._solver.modelStatusToString(status)

@@ -14,11 +14,13 @@ answer after, and solve again from scratch if the answer fails.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from optpess import _core
 from optpess.arrays import FloatArray, IndexArray, IntArray
 from optpess.exceptions import SolverError
 from optpess.model import Transitions
@@ -32,11 +34,18 @@ __all__ = [
     "flow_bounds",
     "largest_entry",
     "new_solver",
+    "run_solver",
 ]
 
 # The tightest tolerance that HiGHS accepts, and the least threshold below which it drops matrix entries.
 TOLERANCE = 1e-10
 _LEAST_ENTRY = 1e-12
+
+# Programs with fewer columns take some milliseconds.
+_STOPPABLE_FROM = 1000
+_SECONDS_BETWEEN_LOOKS = 0.05
+# How long a call that is stopped waits for HiGHS to end.
+_LONGEST_WAIT = 0.1
 
 
 def new_solver(**options: Any) -> tuple[Any, Any]:
@@ -52,6 +61,48 @@ def new_solver(**options: Any) -> tuple[Any, Any]:
     for option, value in ({"output_flag": False} | tolerances | options).items():
         solver.setOptionValue(option, value)
     return highspy, solver
+
+
+def run_solver(solver: Any) -> None:
+    """Runs HiGHS; Ctrl-C stops it.
+
+    HiGHS looks for signals nowhere, so a large program is solved on a thread of its own, which asks
+    at every iteration whether to go on. Where it does not ask in time (it may factorise for a second),
+    the thread is left to end at its next question.
+    """
+    if solver.getNumCol() < _STOPPABLE_FROM:
+        solver.run()
+        return
+    stop, ended = threading.Event(), threading.Event()
+    errors: list[BaseException] = []
+
+    def ask(event: Any) -> None:
+        if stop.is_set():
+            event.interrupt()
+
+    def work() -> None:
+        try:
+            solver.run()
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            errors.append(error)
+        finally:
+            ended.set()
+
+    solver.cbSimplexInterrupt += ask
+    solver.cbIpmInterrupt += ask
+    watch = _core.SignalWatch()
+    try:
+        threading.Thread(target=work).start()
+        while not ended.wait(_SECONDS_BETWEEN_LOOKS):
+            watch.check()
+    except BaseException:
+        stop.set()
+        ended.wait(_LONGEST_WAIT)
+        raise
+    solver.cbSimplexInterrupt -= ask
+    solver.cbIpmInterrupt -= ask
+    if errors:
+        raise errors[0]
 
 
 @dataclass(frozen=True)
@@ -103,7 +154,7 @@ class LinearProgram:
             self._solver.setOptionValue("time_limit", self._solver.getRunTime() + time_limit)
         statuses = self._highspy.HighsModelStatus
         infeasible = (statuses.kInfeasible, statuses.kUnboundedOrInfeasible)
-        self._solver.run()
+        self._run()
         status = self._solver.getModelStatus()
         accepted = (statuses.kOptimal, statuses.kTimeLimit, *(() if feasible else infeasible))
         if status not in accepted:
@@ -122,10 +173,18 @@ class LinearProgram:
         columns = np.maximum(np.asarray(solution.col_value), 0.0)
         return Optimum(columns, np.asarray(solution.row_dual), started_warm)
 
+    def _run(self) -> None:
+        try:
+            run_solver(self._solver)
+        except BaseException:
+            # The old one may be at work for some time. The basis stays, so nothing else is lost.
+            self._highspy, self._solver = new_solver()
+            raise
+
     def _run_without_presolve(self) -> Any:
         self._solver.clearSolver()
         self._solver.setOptionValue("presolve", "off")
-        self._solver.run()
+        self._run()
         self._solver.setOptionValue("presolve", "choose")
         return self._solver.getModelStatus()
 

@@ -44,6 +44,7 @@ class CheckpointFile:
             if path.is_dir():
                 raise IsADirectoryError
         self.path, self._call = path, call
+        self._check_name()
         self._fields = storage.Fields(tag, required=required | _TAGS)
         self._facts = {"the version of optpess": versions()["optpess"]} | facts
 
@@ -51,6 +52,18 @@ class CheckpointFile:
     def previous(self) -> Path:
         """The checkpoint before the last."""
         return self.path.with_name(f"{self.path.name}.previous")
+
+    def _check_name(self) -> None:
+        """Refuses a name that leaves no room for that of the checkpoint before."""
+        if not hasattr(os, "pathconf"):
+            return
+        most = os.pathconf(self.path.parent, "PC_NAME_MAX")
+        length, more = (len(os.fsencode(path.name)) for path in (self.path, self.previous))
+        if more > most:
+            raise InvalidInputError(
+                f"the name of checkpoint {self.path} has {length} bytes; allowed are at most "
+                f"{most - (more - length)}, as the checkpoint before it is {self.previous.name}"
+            )
 
     def exists(self) -> bool:
         """Whether there is something to go on from."""
@@ -68,13 +81,15 @@ class CheckpointFile:
         storage.save_arrays(self.path, tagged | checksum)
 
     def _keep_previous(self) -> None:
-        # A second name for the old file, so that there is one under its own name at every moment.
-        spare = self.previous.with_name(f".{self.previous.name}.{os.urandom(8).hex()}.part")
+        # A second name for the old file, so that there is one under its own name at every moment. Of a
+        # symbolic link the file it leads to: another link would lead to the new file.
+        old = os.path.realpath(self.path)
+        spare = self.previous.with_name(f".optpess-{os.urandom(8).hex()}.part")
         try:
             try:
-                os.link(self.path, spare)
-            except OSError:  # a file system without links
-                shutil.copyfile(self.path, spare)
+                os.link(old, spare)
+            except OSError:  # a file system without links, or another one
+                shutil.copyfile(old, spare)
             spare.replace(self.previous)
         finally:
             spare.unlink(missing_ok=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import Executor, Future, as_completed
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from optpess import storage
+from optpess import _core, storage
 from optpess.arrays import Columns, StoredArrays
 from optpess.checks import check_path, check_type, described, truth_value
 from optpess.display import counted, html_folded, html_paragraph, html_table, table
@@ -52,6 +52,7 @@ _COLUMNS = {
 _MAIN_COLUMNS = ("learner", "regret", "gain", "violating_episodes", "worst_violation", "baseline_share")
 _MOST_SHOWN = 7
 _LONGEST_NAME = 40
+_SECONDS_BETWEEN = 0.1  # two looks for signals, where replicates are run in an executor
 _FIELDS = storage.Fields(
     "optpess.Comparison/1",
     required={"facts": "U"},
@@ -336,15 +337,44 @@ def _in_pool(
         waiting = [task for each in tasks.values() for task in each]
         if bar is not None:
             bar.begin(len(waiting), unit="runs")
-        for number, task in enumerate(as_completed(waiting), start=1):
+        for number, task in enumerate(_as_completed(waiting), start=1):
             task.result()  # raises what the task raised
             if bar is not None:
                 bar(number)
+    except BaseException as error:
+        done = {name: _finished(each) for name, each in tasks.items()}
+        whole = {name: parts for name, parts in done.items() if len(parts) == len(request.numbers)}
+        runs = tuple(run for name, parts in done.items() if name not in whole for run, _ in parts)
+        note = (
+            "the comparison was stopped; the learners that were done are in the attribute 'comparison' "
+            "of this exception, other replicates that were done in 'runs'"
+        )
+        attach(error, note, comparison=_compared(whole), runs=runs)
+        raise
     finally:
         for each in tasks.values():
             for task in each:
                 task.cancel()
-    done = {name: [task.result() for task in each] for name, each in tasks.items()}
+    return _compared({name: _finished(each) for name, each in tasks.items()})
+
+
+def _as_completed(tasks: list[Future[tuple[Run, float]]]) -> Iterator[Future[tuple[Run, float]]]:
+    """The tasks in the order in which they end; it looks for signals on any thread while it waits."""
+    signals, left = _core.SignalWatch(), set(tasks)
+    while left:
+        done, left = wait(left, timeout=_SECONDS_BETWEEN, return_when=FIRST_COMPLETED)
+        signals.check()
+        yield from done
+
+
+def _finished(tasks: list[Future[tuple[Run, float]]]) -> list[tuple[Run, float]]:
+    """What came of the tasks that have ended well."""
+    ended = [task for task in tasks if task.done() and not task.cancelled()]
+    return [task.result() for task in ended if task.exception() is None]
+
+
+def _compared(done: Mapping[str, list[tuple[Run, float]]]) -> Comparison:
+    """The replicates of each learner, with the processor time of each, as one record a learner."""
     runs = {name: Run.concat([run for run, _ in parts]) for name, parts in done.items()}
     return Comparison(runs, {name: sum(taken for _, taken in parts) for name, parts in done.items()})
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from optpess import _core
+
 __all__ = ["attach", "exits_on_termination"]
 
 
@@ -23,11 +25,17 @@ def attach(error: BaseException, note: str, **attributes: object) -> None:
 def exits_on_termination() -> Iterator[None]:
     """Turns SIGTERM into SystemExit, so that a checkpoint can be written before the process ends.
 
-    Only on the main thread, and only if SIGTERM would end the process at once; a handler that the caller
-    has set stays.
+    Only if SIGTERM would end the process at once; a handler that the caller has set stays. On another
+    thread than the main one, whose SystemExit would end nothing else, the process ends after this.
     """
-    on_main_thread = threading.current_thread() is threading.main_thread()
-    if not on_main_thread or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    if threading.current_thread() is not threading.main_thread():
+        watch = _core.SignalWatch(delays=True)
+        try:
+            yield
+        finally:
+            watch.end()
+        return
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
         return
 

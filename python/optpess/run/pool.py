@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import connection
 
 from optpess.checks import described
 from optpess.exceptions import InvalidInputError, OptPessError
@@ -34,7 +36,7 @@ def pool_of(executor: object) -> Iterator[Executor]:
         others = multiprocessing.active_children()
         # Not by fork: threads of the solver would be missing in the child.
         pool = ProcessPoolExecutor(
-            cores(), mp_context=multiprocessing.get_context("spawn"), initializer=_leave_to_parent
+            cores(), mp_context=multiprocessing.get_context("spawn"), initializer=_depend_on_parent
         )
         try:
             yield pool
@@ -58,6 +60,16 @@ def pool_of(executor: object) -> Iterator[Executor]:
         )
 
 
-def _leave_to_parent() -> None:
-    """Ctrl-C reaches all processes of a terminal; the parent ends its workers."""
+def _depend_on_parent() -> None:
+    """Leaves it to the parent to end this process: Ctrl-C reaches all processes of a terminal. If the
+    parent dies, whatever killed it, this process ends, too.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os._exit(1)

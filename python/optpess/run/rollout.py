@@ -38,8 +38,8 @@ from optpess.run.rollout_record import EpisodeList, Rollout
 
 __all__ = ["Episode", "rollout"]
 
-# How often the clock is looked at: for progress, for the log and for checkpoints.
-_SECONDS_BETWEEN_REPORTS = 0.2
+# How often something else is done than playing: for signals, progress, the log and checkpoints.
+_SECONDS_BETWEEN_REPORTS = 0.1
 # The arguments of one call without arguments.
 _ONCE: tuple[tuple[()], ...] = ((),)
 
@@ -138,19 +138,19 @@ def rollout(
     reports.pause = pause
     left = count - len(reports.record)
     reports.begin(ProgressBar(left, "episodes") if show_progress else None)
-    try:
-        with exits_on_termination() if reports.store is not None else nullcontext():
+    with exits_on_termination() if reports.store is not None else nullcontext():
+        try:
             driver.play(count, reports)
-        reports.end()
-        result = driver.result(reports.record, reports.first)
-        _warn_of_contradiction(learner)  # a warning may be turned into an error
-    except BaseException as error:
-        driver.stop()
-        _add_facts(error, driver, reports)
-        raise
-    finally:
-        learner._inner.drive(None)
-        reports.close()
+            reports.end()
+            result = driver.result(reports.record, reports.first)
+            _warn_of_contradiction(learner)  # a warning may be turned into an error
+        except BaseException as error:
+            driver.stop()
+            _add_facts(error, driver, reports)
+            raise
+        finally:
+            learner._inner.drive(None)
+            reports.close()
     return result
 
 
@@ -310,6 +310,7 @@ class _Driver:
         inner.drive(self._range)
         seeded = self._seed is not None and self._facts.accepts_seed
         seed, reset, clock = self._seed or 0, self._env.reset, time.monotonic
+        signals = _core.SignalWatch()
         finish, lengths, calls_back = inner.finish_episode, record.lengths, reports.callback is not None
         del lengths[len(record) :]
         for number in range(first + len(record), first + count):
@@ -320,6 +321,7 @@ class _Driver:
             if calls_back and reports.call(number):
                 return
             if (now := clock()) >= reports._next_report:
+                signals.check()
                 reports.report(now)
 
     def stop(self) -> None:

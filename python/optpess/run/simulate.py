@@ -144,26 +144,27 @@ def simulate_as(
         store.save(kept["states"])  # what cannot be written is found before an episode is played
     if bar is not None:
         bar.begin(count * len(numbers), label)
-    with _watched(model, learner, store):
-        outcomes, interruption, states = _core.simulate_learner(
-            model,
-            learner._inner,
-            optimum,
-            numbers,
-            request.seed,
-            request.threads,
-            count,
-            request.trace,
-            request.audit,
-            keep,
-            bar,
-            **kept,
-        )
     facts = {"seed": request.seed, "model": repr(model), "noise": repr(model.noise)}
-    if interruption is not None:
-        _stop(interruption, made.runs(outcomes, facts), store, states)
-    if store is not None:
-        store.save(states)
+    with exits_on_termination() if store is not None else nullcontext():
+        with _naming(model, learner, store):
+            outcomes, interruption, states = _core.simulate_learner(
+                model,
+                learner._inner,
+                optimum,
+                numbers,
+                request.seed,
+                request.threads,
+                count,
+                request.trace,
+                request.audit,
+                keep,
+                bar,
+                **kept,
+            )
+        if interruption is not None:
+            _stop(interruption, made.runs(outcomes, facts), store, states)
+        if store is not None:
+            store.save(states)
     return made.run(outcomes, facts)
 
 
@@ -182,18 +183,15 @@ def warn_of_run(model: CMDP, learner: Learner, count: int, void_because: str | N
 
 
 @contextmanager
-def _watched(model: CMDP, learner: Learner, store: SimulationCheckpoint | None) -> Iterator[None]:
-    """Names the noise or the checkpoint in refusals of the core, and lets SIGTERM stop a run that has a
-    checkpoint.
-    """
-    with exits_on_termination() if store is not None else nullcontext():
-        try:
-            with about_noise(model, learner):
-                yield
-        except InvalidInputError as error:
-            if store is None or error.kind != "StoredState":
-                raise
-            raise store.refused(error) from error
+def _naming(model: CMDP, learner: Learner, store: SimulationCheckpoint | None) -> Iterator[None]:
+    """Names the noise or the checkpoint in refusals of the core."""
+    try:
+        with about_noise(model, learner):
+            yield
+    except InvalidInputError as error:
+        if store is None or error.kind != "StoredState":
+            raise
+        raise store.refused(error) from error
 
 
 def _stop(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 from optpess.checks import check_path, check_type, truth_value, whole_number
 from optpess.exceptions import OptPessError
 from optpess.progress import ProgressBar, showing
+from optpess.run.interrupts import attach
 from optpess.run.pool import pool_of
 from optpess.study.definition import Study, label_of
 from optpess.study.folder import Cell, StudyFolder
@@ -71,7 +71,13 @@ def sweep(
         cells = where.add(study)
         left = [cell for cell in cells if not where.is_done(cell)]
         with showing(shows) as bar:
-            failures = _executed(pool, left, attempts, bar)
+            try:
+                failures = _executed(pool, left, attempts, bar)
+            except OptPessError:
+                raise
+            except BaseException as error:
+                attach(error, f"the cells that were finished are in {where.path}; the same call goes on")
+                raise
     names = {each.identity(study.seed): each for each in study.configurations}
     named = {}
     for cell, failure in failures.items():
@@ -87,7 +93,7 @@ def _executed(
     """Executes the cells; those that failed in every attempt, with what they raised."""
     tried = dict.fromkeys(cells, 0)
     failures: dict[Cell, str] = {}
-    waiting, running = list(reversed(cells)), set[Future[Receipt]]()
+    waiting, running = list(reversed(cells)), dict[Future[Receipt], Cell]()
     elsewhere: list[Cell] = []
     finished = 0
     if bar is not None:
@@ -95,10 +101,11 @@ def _executed(
     try:
         while waiting or running or elsewhere:
             while waiting and len(running) < _WAITING:
-                running.add(pool.submit(execute, waiting.pop()))
-            done, running = wait(running, timeout=_SECONDS_BETWEEN, return_when=FIRST_COMPLETED)
+                running[pool.submit(execute, waiting[-1])] = waiting[-1]
+                waiting.pop()
+            done, _ = wait(running, timeout=_SECONDS_BETWEEN, return_when=FIRST_COMPLETED)
             for future in done:
-                receipt = future.result()
+                receipt = _receipt(future, running.pop(future))
                 if receipt.state == "elsewhere":
                     elsewhere.append(receipt.cell)
                 elif receipt.state == "failed":
@@ -116,7 +123,7 @@ def _executed(
                 waiting, elsewhere = elsewhere, []
             if bar is not None:
                 bar(finished)
-    except BrokenProcessPool as error:
+    except BrokenExecutor as error:
         raise OptPessError(
             "a worker process ended before its time; what was finished is kept. If it happened at the "
             'start, the script lacks `if __name__ == "__main__":` around its calls'
@@ -125,3 +132,13 @@ def _executed(
         for future in running:
             future.cancel()
     return failures
+
+
+def _receipt(future: Future[Receipt], cell: Cell) -> Receipt:
+    """What came of a cell; it failed if its worker was lost, unless no worker is left."""
+    try:
+        return future.result()
+    except BrokenExecutor:
+        raise
+    except Exception as error:  # noqa: BLE001 - a pool has its own exceptions; the cell is listed
+        return Receipt(cell, "failed", f"{type(error).__name__}: {error}")

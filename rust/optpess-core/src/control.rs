@@ -29,7 +29,7 @@ thread_local! {
 
 /// While it exists, the plans of learners on this thread end with [`Error::Interrupted`] once a flag is set.
 #[derive(Debug)]
-pub(crate) struct Watch(());
+pub struct Watch(());
 
 impl Drop for Watch {
     fn drop(&mut self) {
@@ -50,7 +50,8 @@ pub(crate) fn check_stopped() -> Result<()> {
 
 impl Control {
     /// Lets the stop flag end the plans of learners on this thread.
-    pub(crate) fn watch(&self) -> Watch {
+    #[must_use]
+    pub fn watch(&self) -> Watch {
         WATCHED.with_borrow_mut(|watched| *watched = Some(Arc::clone(&self.stop)));
         Watch(())
     }

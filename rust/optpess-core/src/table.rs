@@ -1,6 +1,8 @@
 //! Storage of signals over (step, state, action) and of values over (step, state). A [`Signal`] does not say whether it
 //! is a reward or a cost, nor how it was biased.
 
+use bytemuck::Zeroable;
+use bytemuck::allocation::try_zeroed_vec;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
@@ -12,14 +14,27 @@ use crate::shape::{MAX_TRIPLES, Shape};
 pub fn zeros<T: Clone + Default>(what: &'static str, len: usize) -> Result<Vec<T>> {
     let mut data = Vec::new();
     if len > MAX_TRIPLES || data.try_reserve_exact(len).is_err() {
-        return Err(Error::TooLarge {
-            what,
-            sizes: vec![len],
-            allowed: MAX_TRIPLES,
-        });
+        return Err(too_large(what, len));
     }
     data.resize(len, T::default());
     Ok(data)
+}
+
+/// [`zeros`] for results that may have gigabytes: the system hands out pages of zeros when they are first written, so no
+/// time passes here in which a call could not be stopped.
+pub fn untouched_zeros<T: Zeroable>(what: &'static str, len: usize) -> Result<Vec<T>> {
+    if len > MAX_TRIPLES {
+        return Err(too_large(what, len));
+    }
+    try_zeroed_vec(len).map_err(|()| too_large(what, len))
+}
+
+fn too_large(what: &'static str, len: usize) -> Error {
+    Error::TooLarge {
+        what,
+        sizes: vec![len],
+        allowed: MAX_TRIPLES,
+    }
 }
 
 /// A number for each (step, state, action): a stored table, or a combination of tables that is never stored, such as a
@@ -225,7 +240,7 @@ impl StateValues {
         let num_states = shape.num_states();
         Ok(Self {
             num_states,
-            data: zeros(
+            data: untouched_zeros(
                 "state values [H + 1, S]",
                 (shape.horizon() + 1) * num_states,
             )?,
@@ -285,9 +300,9 @@ impl CompactActions {
     pub fn zeros(shape: Shape) -> Result<Self> {
         let (what, len) = ("actions [H, S]", shape.horizon() * shape.num_states());
         Ok(match shape.num_actions() {
-            0..=0x100 => Self::U8(zeros(what, len)?),
-            0x101..=0x1_0000 => Self::U16(zeros(what, len)?),
-            _ => Self::U32(zeros(what, len)?),
+            0..=0x100 => Self::U8(untouched_zeros(what, len)?),
+            0x101..=0x1_0000 => Self::U16(untouched_zeros(what, len)?),
+            _ => Self::U32(untouched_zeros(what, len)?),
         })
     }
 

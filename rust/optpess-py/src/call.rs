@@ -6,17 +6,39 @@ use std::time::Duration;
 
 use optpess_core::control::Control;
 use optpess_core::error::Result;
+use optpess_core::shape::Shape;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::error::to_python;
+use crate::signals::SignalWatch;
 
 /// How often a long call checks for signals and reports progress.
 const POLL: Duration = Duration::from_millis(50);
 
+/// Problems with fewer (step, state, action) triples are not given a thread of their own that could be stopped: their
+/// plans take some milliseconds.
+pub const STOPPABLE_FROM: usize = 1 << 14;
+
 /// Runs a computation of the core without holding the interpreter.
 pub fn run<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> Result<T>) -> PyResult<T> {
     py.detach(work).map_err(|error| to_python(&error))
+}
+
+/// Runs a computation of the core that may take long if the problem is large. Then it is stopped where the core looks
+/// whether its thread is to stop.
+pub fn stoppable<T: Send>(
+    py: Python<'_>,
+    shape: Shape,
+    work: impl Send + FnOnce() -> Result<T>,
+) -> PyResult<T> {
+    if shape.triples() < STOPPABLE_FROM {
+        return run(py, work);
+    }
+    interruptible(py, None, |control| {
+        let _watch = control.watch();
+        work()
+    })
 }
 
 /// Runs `work` on a thread of its own, while this one checks for signals (Ctrl-C) and reports progress.
@@ -47,7 +69,7 @@ pub fn watched<T: Send>(
     mut look: impl Send + FnMut(Python<'_>, &Control) -> PyResult<()>,
     work: impl Send + FnOnce(&Control) -> Result<T>,
 ) -> PyResult<(Result<T>, Option<PyErr>)> {
-    let control = Control::default();
+    let (control, signals) = (Control::default(), SignalWatch::new(py, false)?);
     py.detach(|| {
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
@@ -66,7 +88,7 @@ pub fn watched<T: Send>(
                     Err(mpsc::RecvTimeoutError::Timeout) => {}
                 }
                 let looked = Python::attach(|py| {
-                    py.check_signals()?;
+                    signals.check(py)?;
                     look(py, control)
                 });
                 if let Err(interruption) = looked {

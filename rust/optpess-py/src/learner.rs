@@ -86,8 +86,7 @@ impl Learner {
 
     /// Plans the next episode.
     fn next_policy<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let live = &mut self.live;
-        let deployment = call::run(py, || live.next_policy())?;
+        let deployment = plan_next(py, &mut self.live)?;
         self.deployment_dict(py, &deployment)
     }
 
@@ -172,7 +171,7 @@ impl Learner {
         let state = state_in(0, state, &self.live)?;
         let live = &mut self.live;
         if live.pending().is_none() {
-            call::run(py, || live.next_policy())?;
+            plan_next(py, live)?;
         }
         to_py(live.begin(state))
     }
@@ -561,6 +560,15 @@ impl Learner {
 }
 
 /// A policy of a learner's shape, `[H, S, A]`.
+/// Plans the next episode of a learner. Ctrl-C ends a plan that can be made again; others come to their end before it.
+fn plan_next(py: Python<'_>, live: &mut LiveLearner) -> PyResult<Deployment> {
+    if live.next_plan_may_be_stopped() {
+        let shape = live.learner().shape();
+        return call::stoppable(py, shape, || live.next_policy());
+    }
+    call::run(py, || live.next_policy())
+}
+
 fn policy_of_shape(policy: &Bound<'_, PyAny>, shape: Shape) -> PyResult<MarkovPolicy> {
     let input = Input::new("policy", policy)?
         .with_policy_axes()?

@@ -10,6 +10,7 @@ mod model;
 mod plan;
 mod rollout;
 mod run;
+mod signals;
 mod transitions;
 
 use pyo3::prelude::*;
@@ -42,6 +43,8 @@ mod _core {
     use crate::run::{
         baseline_values, recorded_episodes, sample, simulate_learner, tightening_horizon,
     };
+    #[pymodule_export]
+    use crate::signals::SignalWatch;
     #[pymodule_export]
     use crate::transitions::{Transitions, plain_transitions};
 }

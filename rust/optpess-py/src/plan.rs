@@ -26,10 +26,6 @@ use crate::evaluate::{initial_in, signal_in};
 use crate::model::Model;
 use crate::transitions::{kernel_in, kernel_of_shape};
 
-/// Problems with fewer (step, state, action) triples are solved without a thread of their own that could be stopped:
-/// they take some milliseconds.
-const INTERRUPTIBLE_FROM: usize = 1 << 14;
-
 /// Shows how far a plan is, once it has taken long enough to be looked at.
 #[derive(Debug)]
 struct Shown {
@@ -90,7 +86,7 @@ fn plan_shown<T: Send>(
     time_limit: Option<f64>,
     work: impl Send + FnOnce(Workers<'_>) -> Result<T>,
 ) -> PyResult<T> {
-    if shape.triples() < INTERRUPTIBLE_FROM {
+    if shape.triples() < call::STOPPABLE_FROM {
         let control = Control::default();
         return call::run(py, || work(Workers::alone(&control)));
     }
@@ -573,7 +569,7 @@ pub fn solve_extended<'py>(
     let cost = signal_in("cost", cost, shape)?;
     let initial = initial_in(initial, shape.num_states())?;
     let kernels = kernels_in(transitions, radius, shape)?;
-    let plan = call::run(py, || {
+    let plan = call::stoppable(py, shape, || {
         let problem = planner::Extended {
             reward: &reward,
             cost: &cost,

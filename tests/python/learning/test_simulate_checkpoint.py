@@ -296,3 +296,26 @@ def test_a_checkpoint_works_on_another_thread(tmp_path):
 def test_no_part_of_a_checkpoint_is_left_behind(tmp_path):
     op.simulate(MODEL, mix(), episodes=50, progress=False, checkpoint=tmp_path / "file")
     assert not list(tmp_path.glob(".*.part"))
+
+
+def test_a_link_to_a_checkpoint_stays_and_the_one_before_is_kept(tmp_path):
+    """The second name was once one of the link, and led to the new checkpoint."""
+    (tmp_path / "elsewhere").mkdir()
+    target, link = tmp_path / "elsewhere" / "checkpoint", tmp_path / "link"
+    link.symlink_to(target)
+    given = {"episodes": 50, "progress": False}
+    op.simulate(MODEL, mix(), **given, checkpoint=link)
+    previous = tmp_path / "link.previous"
+    assert link.is_symlink()
+    assert target.is_file()
+    assert not previous.is_symlink()
+    assert previous.read_bytes() != target.read_bytes()
+
+
+def test_a_name_without_room_for_the_checkpoint_before_is_refused_before_anything_runs(tmp_path):
+    most = 255 - len(".previous")
+    for path in (tmp_path / (most * "n"), tmp_path / ("n" * (most % 2) + most // 2 * "ä")):
+        op.simulate(MODEL, mix(), episodes=50, progress=False, checkpoint=path)
+        assert path.with_name(f"{path.name}.previous").exists()
+    with pytest.raises(op.InvalidInputError, match=r"has 247 bytes; allowed are at most 246"):
+        op.simulate(MODEL, mix(), episodes=50, progress=False, checkpoint=tmp_path / ("n" * 247))

@@ -306,3 +306,75 @@ def test_curves_of_all_runs_are_one_table(tmp_path, pool):
 def test_no_process_is_left_behind(tmp_path):
     op.sweep(study(replicates=1), tmp_path, progress=False)
     assert multiprocessing.active_children() == []
+
+
+class LosesWorkers(Executor):
+    """Runs tasks at once; the workers of some are lost, with an exception of the pool's own."""
+
+    def __init__(self, lost):
+        self.lost = lost
+
+    def submit(self, function, cell):
+        future = Future()
+        if cell.replicate in self.lost:
+            future.set_exception(RuntimeError("KilledWorker"))
+        else:
+            future.set_result(function(cell))
+        return future
+
+
+def test_a_cell_whose_worker_is_lost_is_listed_and_the_others_go_on(tmp_path):
+    alone = {"problems": {"pair": PAIR}, "learners": {"safe": safe}, "parameters": {}, "replicates": 3}
+    found = op.sweep(study(**alone), tmp_path, executor=LosesWorkers({1}), progress=False)
+    assert found.failures == {"pair, safe, replicate 1": "RuntimeError: KilledWorker"}
+    assert found.executed == 2
+    found = op.sweep(study(**alone), tmp_path, executor=LosesWorkers(()), progress=False)
+    assert (found.failures, found.missing) == ({}, ())
+
+
+PARENT = """
+import sys
+import optpess as op
+
+def mix(problem):
+    return op.OptPessMix(shape=problem.model.shape, initial=problem.model.initial,
+                         baseline=problem.baseline)
+
+if __name__ == "__main__":
+    study = op.Study({"pair": op.zoo.problem("pair")}, {"mix": mix}, replicates=2, episodes=2**31)
+    op.sweep(study, sys.argv[1], progress=False)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_workers_end_with_their_parent_whatever_ended_it(tmp_path, number):
+    script, folder = tmp_path / "parent.py", tmp_path / "study"
+    script.write_text(PARENT)
+    with subprocess.Popen([sys.executable, str(script), str(folder)]) as parent:
+        while not (folder / "log.jsonl").exists():
+            assert parent.poll() is None
+            time.sleep(0.05)
+        lines = (folder / "log.jsonl").read_text().splitlines()
+        workers = {json.loads(line)["process"] for line in lines}
+        parent.send_signal(number)
+    deadline = time.monotonic() + 10
+    while alive := [each for each in workers if Path(f"/proc/{each}/exe").exists()]:
+        assert time.monotonic() < deadline, alive
+        time.sleep(0.05)
+
+
+def test_a_comparison_in_a_pool_that_is_stopped_carries_what_was_done(monkeypatch):
+    def looked_at(_, done):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("optpess.run.progress.ProgressBar.__call__", looked_at)
+    learners = {"first": safe(op.zoo.problem("pair")), "second": safe(op.zoo.problem("pair"))}
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt) as caught:
+        op.compare(PAIR.model, learners, replicates=2, episodes=200, executor=pool)
+    whole = op.simulate(PAIR.model, learners["first"], replicates=2, episodes=200, progress=False)
+    assert caught.value.comparison.runs["first"].same_as(whole)
+    done = list(caught.value.comparison.runs)
+    assert done in (["first"], ["first", "second"])  # the last task may have ended meanwhile
+    assert len(caught.value.runs) == (1 if done == ["first"] else 0)

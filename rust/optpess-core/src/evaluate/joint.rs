@@ -10,7 +10,7 @@ use crate::fast::isa::{Job, vectorised};
 use crate::model::{InterleavedRows, JointRows, Kernel, ROWS_PER_BLOCK, Slices, WalkedRows};
 use crate::parallel::{Parts, Workers, short_stages_may_be_shared};
 use crate::shape::Shape;
-use crate::table::{CompactActions, StateValues, StepSignal, zeros};
+use crate::table::{CompactActions, StateValues, StepSignal, untouched_zeros};
 
 /// A part has about this many entries of rows: some tenths of a millisecond, so that a call that is stopped ends at once.
 const ENTRIES_PER_PART: usize = 1 << 18;
@@ -71,7 +71,7 @@ impl<const N: usize> JointValues<N> {
         Ok(Self {
             num_states,
             steps,
-            data: zeros("state values [H + 1, S]", len)?,
+            data: untouched_zeros("state values [H + 1, S]", len)?,
         })
     }
 

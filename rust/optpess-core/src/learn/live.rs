@@ -164,6 +164,17 @@ impl LiveLearner {
         self.plan_by(Learner::next_policy)
     }
 
+    /// Whether the next plan may take long, and may be stopped: it can then be made again, with the same result.
+    #[must_use]
+    pub fn next_plan_may_be_stopped(&self) -> bool {
+        match &self.learner {
+            AnyLearner::OptPessMix(learner) => {
+                self.pending.is_none() && learner.plans_from_scratch()
+            }
+            _ => false,
+        }
+    }
+
     /// [`LiveLearner::next_policy`] with a plan of the caller's.
     pub fn plan_by(
         &mut self,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::actions::StandIns;
 use crate::certify::PolicyBounds;
 use crate::confidence::{Guarantee, SafetyMargin};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::learn::plausible_model::PlausibleModel;
 use crate::learn::portfolio::Portfolio;
 use crate::learn::proposals::Proposers;
@@ -71,7 +71,22 @@ impl OptPessMix {
     }
 
     /// New proposals from all that was seen; candidates that may enter the mixture are certified again.
+    ///
+    /// A plan from scratch that is stopped leaves everything as it was.
     fn plan(&mut self) -> Result<()> {
+        let Some(beginning) = self.proposers.beginning() else {
+            return self.plan_on();
+        };
+        let portfolio = self.portfolio.clone();
+        let planned = self.plan_on();
+        if matches!(planned, Err(Error::Interrupted)) {
+            self.proposers.go_back(beginning);
+            self.portfolio = portfolio;
+        }
+        planned
+    }
+
+    fn plan_on(&mut self) -> Result<()> {
         self.model.refresh()?;
         let (safe_costs, limits) = (self.portfolio.bounds_of(0), self.baseline.limits().to_vec());
         let Some((tables, mut known)) = self.model.plan_from(&limits, &safe_costs) else {
@@ -85,10 +100,9 @@ impl OptPessMix {
         }
         self.portfolio.add(proposals)?;
         self.portfolio
-            .estimate(|played| tables.estimate(played, known.initial));
+            .estimate(|played| tables.estimate(played, known.initial))?;
         self.portfolio
-            .certify(|played| tables.worst_case(played, &known));
-        Ok(())
+            .certify(|played| tables.worst_case(played, &known))
     }
 
     /// Deploys the best mixture of the candidates, as certified now.
@@ -111,6 +125,12 @@ impl OptPessMix {
     /// pi0 and its limits.
     pub(crate) fn baseline(&self) -> &LimitedBaseline {
         &self.baseline
+    }
+
+    /// Whether the next episode needs a plan that takes long and may be stopped: it starts from scratch, so it can be
+    /// made again with the same result.
+    pub(crate) fn plans_from_scratch(&self) -> bool {
+        self.plan_is_due && self.proposers.start_from_scratch()
     }
 
     /// Counts, plausible rows and mean costs, for audits.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::confidence::{EpisodeCost, Observations};
+use crate::control::check_stopped;
 use crate::error::Result;
 use crate::learn::largest_weight;
 use crate::learn::mix_settings::SETS_SHARE;
@@ -335,26 +336,36 @@ impl Portfolio {
     }
 
     /// Renews the estimates of every candidate; `estimate` gives reward and costs of what is played.
-    pub(crate) fn estimate(&mut self, mut estimate: impl FnMut(Played<'_>) -> (f64, Vec<f64>)) {
+    pub(crate) fn estimate(
+        &mut self,
+        mut estimate: impl FnMut(Played<'_>) -> (f64, Vec<f64>),
+    ) -> Result<()> {
         for candidate in &mut self.candidates {
+            check_stopped()?;
             (candidate.reward, candidate.costs) = estimate(candidate.policy.played());
         }
+        Ok(())
     }
 
     /// Renews the worst case of the baseline, of the explorer and of the candidates that may enter the mixture;
     /// `worst_case` gives the bounds of what is played. A bound that would rise stays: the sets of earlier times hold too.
-    pub(crate) fn certify(&mut self, mut worst_case: impl FnMut(Played<'_>) -> Vec<f64>) {
+    pub(crate) fn certify(
+        &mut self,
+        mut worst_case: impl FnMut(Played<'_>) -> Vec<f64>,
+    ) -> Result<()> {
         for place in 0..self.candidates.len() {
             let explores = self.explorer.iter().any(|(other, _)| *other == place);
             if place > 0 && !explores && !self.can_enter(place) {
                 continue;
             }
+            check_stopped()?;
             let candidate = &mut self.candidates[place];
             let found = worst_case(candidate.policy.played());
             for (bound, found) in candidate.worst_case.iter_mut().zip(found) {
                 *bound = bound.min(found);
             }
         }
+        Ok(())
     }
 
     /// The bounds from own episodes of a policy that is on trial, with the number of episodes.

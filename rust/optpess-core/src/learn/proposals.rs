@@ -42,6 +42,14 @@ pub(crate) struct Proposers {
     last_cautious: MarkovPolicy,
 }
 
+/// The proposers before a plan that starts from scratch, but for their chords, which such a plan does not read.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    inductions: [u64; 2],
+    weights: [Vec<f64>; 3],
+    last_cautious: MarkovPolicy,
+}
+
 /// Tables that follow from the counts, and workspace. Not stored.
 #[derive(Debug, Clone)]
 pub(crate) struct PlanTables {
@@ -202,6 +210,33 @@ impl Proposers {
             cautious: self.be_cautious(tables, known)?,
             bold: self.be_bold(tables, known)?,
         })
+    }
+
+    /// Whether the next plan starts from scratch, not from the chords of the last one.
+    pub(crate) fn start_from_scratch(&self) -> bool {
+        !self.explorer.is_warm() && !self.planner.is_warm()
+    }
+
+    /// What a plan changes, if it starts from scratch.
+    pub(crate) fn beginning(&self) -> Option<Beginning> {
+        self.start_from_scratch().then(|| Beginning {
+            inductions: [self.explorer.inductions(), self.planner.inductions()],
+            weights: [
+                self.explorer_weights.clone(),
+                self.cautious_weights.clone(),
+                self.bold_weights.clone(),
+            ],
+            last_cautious: self.last_cautious.clone(),
+        })
+    }
+
+    /// Puts everything back to where a plan began that was stopped within: it can be made again, with the same result.
+    pub(crate) fn go_back(&mut self, beginning: Beginning) {
+        self.explorer.restart(beginning.inductions[0]);
+        self.planner.restart(beginning.inductions[1]);
+        let [explorer, cautious, bold] = beginning.weights;
+        (self.explorer_weights, self.cautious_weights) = (explorer, cautious);
+        (self.bold_weights, self.last_cautious) = (bold, beginning.last_cautious);
     }
 
     /// How many inductions all plans took.

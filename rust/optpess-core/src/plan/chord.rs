@@ -232,6 +232,16 @@ impl<P: Point> ChordSearch<P> {
         Ok(found)
     }
 
+    /// Whether the next search starts from the last chord.
+    pub(crate) fn is_warm(&self) -> bool {
+        self.chord.warm
+    }
+
+    /// Makes the next search start from scratch, as if only so many inductions had been made.
+    pub(crate) fn restart(&mut self, inductions: u64) {
+        (self.chord.warm, self.inductions) = (false, inductions);
+    }
+
     /// max V(g_r) subject to V(g_c) <= limit, as a mixture of the two ends of the chord. Allocates nothing.
     ///
     /// Starts from the last answer if that brackets the limit; the answer is the same to rounding.

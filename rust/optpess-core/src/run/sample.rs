@@ -6,7 +6,7 @@ use crate::fast::BatchedUniforms;
 use crate::model::ConstrainedMdp;
 use crate::policy::MarkovPolicy;
 use crate::simulate::{StreamSet, TabularEnvironment};
-use crate::table::zeros;
+use crate::table::untouched_zeros;
 use crate::trajectory::Trajectory;
 
 /// What was observed in N episodes of a problem with M costs.
@@ -36,10 +36,10 @@ pub fn sample(
     let mut streams = StreamSet::<BatchedUniforms>::new(seed, replicate);
     let mut seen = Trajectory::zeros(shape, constraints)?;
     let mut sample = Sample {
-        states: zeros("states [N, H]", num_episodes * horizon)?,
-        actions: zeros("actions [N, H]", num_episodes * horizon)?,
-        rewards: zeros("rewards [N, H]", num_episodes * horizon)?,
-        costs: zeros("costs [N, M, H]", num_episodes * constraints * horizon)?,
+        states: untouched_zeros("states [N, H]", num_episodes * horizon)?,
+        actions: untouched_zeros("actions [N, H]", num_episodes * horizon)?,
+        rewards: untouched_zeros("rewards [N, H]", num_episodes * horizon)?,
+        costs: untouched_zeros("costs [N, M, H]", num_episodes * constraints * horizon)?,
     };
     for episode in 0..num_episodes {
         control.begin_episode(episode as u64, num_episodes as u64)?;
