@@ -36,7 +36,7 @@ class Scaling:
             return None
         return cls(exponents[0], np.array(exponents[1:], dtype=np.int64))
 
-    def reward_in(self, reward: FloatArray) -> FloatArray:
+    def reward_in(self, reward: FloatArray | float) -> FloatArray:
         """The multiplied reward; also of a value, or of a difference of values."""
         return _multiplied(reward, self.reward)
 
@@ -47,7 +47,7 @@ class Scaling:
 
     def value_out(self, value: float) -> float:
         """A value of the multiplied reward as one of the given reward."""
-        return float(_multiplied(np.float64(value), -self.reward))
+        return float(_multiplied(value, -self.reward))
 
     def costs_out(self, costs: FloatArray) -> FloatArray:
         """Costs ``[..., M]`` of the multiplied signals as those of the given ones."""
@@ -69,7 +69,7 @@ def _exponent(signal: FloatArray) -> int:
     return 0 if abs(exponent) <= _ORDINARY else -exponent
 
 
-def _multiplied(numbers: FloatArray, exponents: int | IntArray) -> FloatArray:
+def _multiplied(numbers: FloatArray | float, exponents: int | IntArray) -> FloatArray:
     """Numbers times powers of two; the largest number in place of one that is too large."""
     largest = np.finfo(np.float64).max
     with np.errstate(over="ignore", under="ignore"):

@@ -211,7 +211,7 @@ def _solve_problem(problem: Problem, limits: FloatArray, engine: Engine, effort:
     scaling = Scaling.of(problem.reward, problem.costs)
     if scaling is None:
         return _solve_scaled(problem, limits, engine, effort)
-    tolerance = float(scaling.reward_in(np.float64(effort.tolerance)))
+    tolerance = float(scaling.reward_in(effort.tolerance))
     effort = replace(effort, tolerance=tolerance)
     plan = _solve_scaled(problem.scaled(scaling), scaling.costs_in(limits), engine, effort)
     found = plan.certificate
