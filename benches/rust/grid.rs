@@ -70,7 +70,7 @@ impl Size {
         (self.horizon - 1) * self.states * self.actions * wide
     }
 
-    /// About what the estimates take, in bytes: a 64-bit average and a 32-bit count for every
+    /// About what the estimates take, in bytes: a 64-bit average and a 64-bit count for every
     /// (h, s, a, s'), or, where successors are kept in lists, for every place of a list, with its state
     /// and the coefficients of a plan beside them.
     pub fn learner_bytes(&self) -> usize {

@@ -7,6 +7,7 @@ use optpess_core::confidence::{
 };
 use optpess_core::evaluate::evaluate;
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
+use optpess_core::number::{MAX_COUNT, from_count};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
 use optpess_core::table::Signal;
@@ -37,7 +38,7 @@ struct World {
     policy: MarkovPolicy,
     truth: Rows,
     estimate: Rows,
-    visits: Vec<u32>, // [H, S, A]
+    visits: Vec<u64>, // [H, S, A]
     num_episodes: u64,
     delta: f64,
 }
@@ -115,7 +116,7 @@ impl World {
         let radii = self
             .visits
             .iter()
-            .map(|&n| confidence_radius(f64::from(n), log));
+            .map(|&n| confidence_radius(from_count(n), log));
         radii.collect()
     }
 }
@@ -126,8 +127,8 @@ fn direction() -> impl Strategy<Value = f64> {
 }
 
 /// No visit, few, or many.
-fn visit_count() -> impl Strategy<Value = u32> {
-    prop_oneof![1 => Just(0_u32), 2 => 1..50_u32, 2 => 50..100_000_u32, 1 => 1_000_000..u32::MAX]
+fn visit_count() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => Just(0_u64), 2 => 1..50_u64, 2 => 50..100_000_u64, 1 => 1_000_000..=MAX_COUNT]
 }
 
 fn worlds() -> impl Strategy<Value = World> {
@@ -186,7 +187,7 @@ fn inside(
     truth: &Rows,
     pull: &[f64],
     directions: &[(f64, f64, f64)],
-    visits: &[u32],
+    visits: &[u64],
     states: usize,
     log: f64,
 ) -> Rows {
@@ -199,7 +200,7 @@ fn inside(
         if count == 0 {
             continue;
         }
-        let radius = confidence_radius(f64::from(count), log);
+        let radius = confidence_radius(from_count(count), log);
         estimate.rewards[row] = truth.rewards[row] + directions.0 * radius;
         estimate.costs[row] = truth.costs[row] + directions.1 * radius;
         let places = row * states..(row + 1) * states;

@@ -13,6 +13,7 @@ use optpess_core::learn::{
     SafeBaseline,
 };
 use optpess_core::model::{ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices};
+use optpess_core::number::from_count;
 use optpess_core::plan::{problem_of, solve_exactly};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::run::{Control, EngineChoice, Outcome, Simulation, simulate};
@@ -384,7 +385,7 @@ fn check_rows(name: &str, learner: &mut AnyLearner, actions: &StandIns) {
     tables.extend(signals.reward.map(|reward| reward.data().to_vec()));
     let learner = &*learner;
     let estimates = learner.estimates();
-    tables.push(estimates.visits().iter().copied().map(f64::from).collect());
+    tables.push(estimates.visits().iter().copied().map(from_count).collect());
     for row in 0..shape.triples() {
         let [step, state, action] = shape.triple_index(row);
         let lowest = actions.of(state, action as u32) as usize;

@@ -20,6 +20,7 @@ use optpess_core::model::{
     ConstrainedMdp, InitialDistribution, Kernel, ObservationNoise, Slices, StepKernel,
     TransitionKernel, UnitSignal,
 };
+use optpess_core::number::from_count;
 use optpess_core::plan::{
     ChordSearch, Extended, ExtendedOracle, ExtendedVertex, PlainOracle, Vertex,
 };
@@ -122,7 +123,7 @@ impl World {
         let mut sets =
             ConfidenceSets::new(&tally, knowledge, Observations::Bounded, (delta, 1.0)).unwrap();
         for (episode, seen) in self.episodes.iter().enumerate() {
-            let visit = |row, step, _: u32| {
+            let visit = |row, step, _: u64| {
                 let costs = (0..num_costs).map(|m| seen.costs()[m * shape.horizon() + step]);
                 sets.observe(row, costs).unwrap();
             };
@@ -790,8 +791,8 @@ impl World {
     fn containing_threshold(&self, tally: &Tally) -> f64 {
         let contains = |threshold: f64| {
             let sequence = BetaMixture::from_threshold(threshold, 0.0).unwrap();
-            let covers = |visits: u32, sum: f64, mean: f64| {
-                let (low, high) = sequence.interval(f64::from(visits), sum);
+            let covers = |visits: u64, sum: f64, mean: f64| {
+                let (low, high) = sequence.interval(from_count(visits), sum);
                 low <= mean && mean <= high
             };
             (0..tally.num_rows()).all(|row| {
@@ -807,7 +808,7 @@ impl World {
                         let mut seen = tally.successors(row).iter();
                         let count = seen.find(|(other, _)| *other == state);
                         let count = count.map_or(0, |(_, count)| *count);
-                        covers(tally.draws(row), f64::from(count), p)
+                        covers(tally.draws(row), from_count(count), p)
                     })
             })
         };

@@ -10,6 +10,7 @@ use optpess_core::evaluate::evaluate;
 use optpess_core::learn::peers::OptCmdp;
 use optpess_core::learn::{Learner, OptPessPrimalDual};
 use optpess_core::model::{InitialDistribution, Kernel, Slices};
+use optpess_core::number::from_count;
 use optpess_core::plan::{ChordSearch, PlainOracle, PlanningProblem, solve_exactly};
 use optpess_core::policy::MarkovPolicy;
 use optpess_core::shape::Shape;
@@ -111,7 +112,7 @@ fn plausible(row: &[f64], counts: &[f64], levels: Levels) -> bool {
     let ball = DirichletSet::new(
         -levels.ball.ln(),
         row.len(),
-        counts.iter().map(|&count| count as u32),
+        counts.iter().map(|&count| count as u64),
     );
     let terms = row.iter().zip(counts).filter(|(_, count)| **count > 0.0);
     let divergence: f64 = terms.map(|(p, n)| n / visits * (n / visits / p).ln()).sum();
@@ -163,7 +164,7 @@ impl World {
             let (step, pair) = (row / pairs, row % pairs);
             let last = step + 1 == shape.horizon();
             let levels = Levels::of_row(share, if last { 0 } else { states }, 2);
-            let visits = f64::from(estimates.visits()[row]);
+            let visits = from_count(estimates.visits()[row]);
             let mut target = distribution(&mut generator, states);
             if generator.random::<f64>() < 0.5 {
                 target.fill(0.0); // one successor for certain: a corner
@@ -427,7 +428,7 @@ fn observations_outside_the_range_are_refused_and_change_nothing() {
             refused.contains(name) && refused.contains("[0, 1]"),
             "{refused}"
         );
-        assert_eq!(learner.estimates().visits().iter().sum::<u32>(), 0);
+        assert_eq!(learner.estimates().visits().iter().sum::<u64>(), 0);
     }
     learner.observe(&episode(1.0, 0.0)).unwrap();
     assert_eq!(learner.episodes_observed(), 1);

@@ -91,6 +91,60 @@ fn every_flipped_bit_and_every_cut_is_refused() {
     }
 }
 
+/// What is restored from one byte that was changed shows finite tables and plans, or says why it does not.
+#[test]
+fn forged_bytes_give_no_learner_that_panics_or_shows_what_is_no_number() {
+    let problem = Problem::random([2, 2, 2], 4);
+    for learner in learners(&problem) {
+        let bytes = LiveLearner::new(played(&problem, &learner))
+            .to_bytes()
+            .unwrap();
+        let mut restored = 0;
+        for place in HEADER..bytes.len() {
+            for bit in [0, 7] {
+                let mut forged = bytes.clone();
+                forged[place] ^= 1 << bit;
+                seal(&mut forged);
+                let Ok(mut live) = LiveLearner::from_bytes(&forged) else {
+                    continue;
+                };
+                restored += 1;
+                let signals = live.learner_mut().signals();
+                let tables = signals.cost.data().iter().chain(&signals.bonuses);
+                assert!(
+                    tables.into_iter().all(|value| value.is_finite()),
+                    "byte {place}"
+                );
+                let _ = live.learner().guarantee();
+                let _ = live.next_policy();
+            }
+        }
+        assert!(restored > 0, "nothing that was forged is a learner");
+    }
+}
+
+/// 200 bytes claimed tables of gigabytes, which were allocated before the bytes were found to be too few.
+#[test]
+fn sizes_that_the_bytes_cannot_hold_are_refused_before_anything_is_allocated() {
+    let problem = Problem::random([2, 2, 2], 4);
+    for learner in learners(&problem) {
+        let bytes = LiveLearner::new(learner).to_bytes().unwrap();
+        // The sizes of the problem, as they stand in the stored form: three numbers of one byte.
+        let shapes =
+            (HEADER..bytes.len() - 2).filter(|&place| bytes[place..place + 3] == [2, 2, 2]);
+        let shapes: Vec<usize> = shapes.collect();
+        assert!(!shapes.is_empty());
+        for place in shapes {
+            let huge = [0xff, 0xff, 0x7f]; // 2^21 - 1 in place of 2
+            let mut forged = [&bytes[..place], &huge[..], &bytes[place + 1..]].concat();
+            seal(&mut forged);
+            let before = std::time::Instant::now();
+            assert!(LiveLearner::from_bytes(&forged).is_err());
+            assert!(before.elapsed().as_millis() < 500, "byte {place}");
+        }
+    }
+}
+
 /// Bytes with a checksum of their own: what is restored plans, is told an episode and shows its tables.
 #[test]
 fn forged_bytes_give_no_learner_of_the_paper_that_panics_or_has_another_bonus() {

@@ -12,6 +12,9 @@ from optpess.exceptions import InvalidInputError
 
 __all__ = ["policy_from_actions"]
 
+# As many as the compiled core takes.
+_MAX_ENTRIES = 2**31
+
 
 def policy_from_actions(
     actions: ArrayLike, num_actions: SupportsIndex, *, horizon: SupportsIndex | None = None
@@ -49,6 +52,12 @@ def policy_from_actions(
                 "the number of steps"
             )
         steps = whole_number("horizon", horizon)
+        entries = steps * len(given) * count
+        if entries > _MAX_ENTRIES:
+            raise InvalidInputError(
+                f"a policy of {steps} steps, {len(given)} states and {count} actions has {entries} "
+                f"entries; at most {_MAX_ENTRIES} can be stored"
+            )
         given = np.broadcast_to(given, (steps, given.size))
     elif horizon is not None and whole_number("horizon", horizon) != len(given):
         raise InvalidInputError(

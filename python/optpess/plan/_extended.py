@@ -12,9 +12,11 @@ to <q, c> <= tau, and to every kernel row z / q being within its box:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from optpess import _core
 from optpess.arrays import ArrayLike, FloatArray
@@ -22,6 +24,7 @@ from optpess.checks import as_array, is_name, unknown_name
 from optpess.exceptions import InfeasibleError, InvalidInputError
 from optpess.plan._linear_program import LinearProgram, Matrix, flow_bounds, largest_entry
 from optpess.plan._problem import check_sums, finite_floats, first_state, limits_of
+from optpess.plan._scaling import Scaling
 from optpess.plan.result import ExtendedPlan
 
 __all__ = ["solve_extended"]
@@ -74,6 +77,11 @@ def solve_extended(
     signals = {"reward": as_array("reward", reward), "cost": as_array("cost", cost)}
     for name, signal in signals.items():
         check_sums(name, signal, signal.shape[0] if signal.ndim else 1)
+    scaling = None
+    if signals["reward"].ndim == signals["cost"].ndim == 3:
+        scaling = Scaling.of(signals["reward"], signals["cost"][np.newaxis])
+    if scaling is not None:
+        return _solve_scaled(scaling, signals, transitions, radius, initial, limit, engine)
     if engine == "parametric":
         answer = _core.solve_extended(reward, cost, transitions, radius, initial, limit)
         return ExtendedPlan(**answer, engine=engine)
@@ -83,6 +91,39 @@ def solve_extended(
             f"reward has shape {reward.shape} and cost {cost.shape}; both must have the axes [H, S, A]"
         )
     return _solve_highs(reward, cost, transitions, radius, initial, limit)
+
+
+def _solve_scaled(
+    scaling: Scaling,
+    signals: dict[str, npt.NDArray[Any]],
+    transitions: ArrayLike,
+    radii: ArrayLike,
+    start: ArrayLike,
+    limit: float,
+    engine: Literal["parametric", "highs"],
+) -> ExtendedPlan:
+    """A plan for signals that are multiplied by powers of two, in the unit of the given ones."""
+    reward, costs = scaling.reward_in(signals["reward"]), scaling.costs_in(signals["cost"][np.newaxis])
+    scaled_limit = float(scaling.costs_in(np.array([limit]))[0])
+    try:
+        plan = solve_extended(reward, costs[0], transitions, radii, start, scaled_limit, engine)
+    except InfeasibleError as error:
+        least = float(scaling.costs_out(np.array([error.least_cost]))[0])
+        raise _infeasible(limit, least) from None
+    return replace(
+        plan,
+        value=scaling.value_out(plan.value),
+        bound=scaling.value_out(plan.bound),
+        cost=float(scaling.costs_out(np.array([plan.cost]))[0]),
+        multiplier=float(scaling.multipliers_out(np.array([plan.multiplier]))[0]),
+    )
+
+
+def _infeasible(limit: float, least: float) -> InfeasibleError:
+    """The refusal of a limit that no policy meets on any plausible kernel."""
+    error = InfeasibleError(f"no plausible pair meets the limit {limit}: the least cost is {least}")
+    error.kind, error.least_cost = "Infeasible", least
+    return error
 
 
 def _solve_highs(
@@ -103,9 +144,7 @@ def _solve_highs(
     feasible = least <= limit - _SURELY * max(abs(least), abs(limit))
     found = _optimum(reward, cost, centre[:-1], radius[:-1], initial, limit, feasible=feasible)
     if found is None:
-        error = InfeasibleError(f"no plausible pair meets the limit {limit}: the least cost is {least}")
-        error.kind, error.least_cost = "Infeasible", least
-        raise error
+        raise _infeasible(limit, least)
     occupancy, flow, multiplier = found
     greedy, most = _best(reward - multiplier * cost, centre, radius, initial)
     return ExtendedPlan(

@@ -16,6 +16,7 @@ from optpess.model import CMDP, Shape, Transitions
 from optpess.model.missing_actions import fold_actions, fold_policy
 from optpess.model.policies import policy_from_actions
 from optpess.model.units import Units
+from optpess.plan._scaling import Scaling
 from optpess.plan.certificate import Reevaluation
 
 __all__ = [
@@ -43,6 +44,7 @@ class Problem:
     initial: FloatArray
     units: Units | None = None  # None if the signals are in the caller's units themselves
     actions: BoolArray | None = None  # the actions that exist, [S, A]; None if all do
+    scaling: Scaling | None = None  # by what the signals were multiplied; None if by nothing
 
     @classmethod
     def of(cls, model: CMDP) -> Self:
@@ -90,6 +92,11 @@ class Problem:
         # The core checks the kernel's sizes and the distribution of the first state.
         _core.evaluate(_first_action(self.shape), made.reward, self.transitions, self.initial)
         return replace(made, initial=finite_floats("initial", self.initial))
+
+    def scaled(self, scaling: Scaling) -> Self:
+        """The same problem with signals that are multiplied by powers of two."""
+        reward, costs = scaling.reward_in(self.reward), scaling.costs_in(self.costs)
+        return replace(self, reward=reward, costs=costs, scaling=scaling)
 
     def lagrangian(self, multipliers: FloatArray) -> tuple[FloatArray, float]:
         """The best policy for reward - sum_m multipliers[m] costs[m], and its value."""
@@ -154,6 +161,8 @@ class Problem:
 
     def costs_out(self, costs: FloatArray) -> FloatArray:
         """V(c_m) or limits, ``[..., M]``, in the caller's units."""
+        if self.scaling is not None:
+            costs = self.scaling.costs_out(costs)
         return costs if self.units is None else self.units.cost_values_out(costs, self.shape.horizon)
 
     def value_out(self, value: float) -> float:

@@ -191,7 +191,15 @@ class Frontier:
             )
             error.kind, error.least_cost = "Infeasible", float(self.costs[0])
             raise error
-        return float(np.interp(limit, self.costs, self.values))
+        with np.errstate(over="ignore"):
+            found = float(np.interp(limit, self.costs, self.values))
+        if np.isfinite(found):
+            return found
+        # The slope between two vertices overflows: weigh their values instead.
+        place = int(np.searchsorted(self.costs, limit, side="right"))
+        low, high = self.costs[place - 1 : place + 1].tolist()
+        share = (limit - low) / (high - low)
+        return float((1.0 - share) * self.values[place - 1] + share * self.values[place])
 
     def plot(self, *, path: Any = None, limit: float | None = None) -> Figure:
         """The curve, the limit and the optimum as a matplotlib figure; see

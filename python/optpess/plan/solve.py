@@ -17,6 +17,7 @@ from optpess.plan._linear_program import OccupancyLP
 from optpess.plan._memory import check_memory
 from optpess.plan._mixture import ActionMixture
 from optpess.plan._problem import Problem, check_one_constraint, limits_of, tolerance_of
+from optpess.plan._scaling import Scaling
 from optpess.plan.certificate import Reevaluation
 from optpess.plan.result import Plan
 
@@ -35,6 +36,9 @@ _COLUMNS_ABOVE = 1_000
 # How far above its limit, relative to the unit of cost, a policy of a linear program may cost before it
 # is refused.
 _COST_TOLERANCE = 1e-9
+# Column generation measures in units of 1. Signals whose largest entry is below this are checked by
+# that entry.
+_SMALL = 1e-3
 # How much of its value, relative to the size of the rewards, a policy may owe to costs above the limits.
 _WORTH_TOLERANCE = 1e-7
 # HiGHS calls a limit infeasible that it misses by 1e-10. A limit that is known to be attainable is
@@ -203,6 +207,26 @@ def _default_engine(model: CMDP) -> Engine:
 
 
 def _solve_problem(problem: Problem, limits: FloatArray, engine: Engine, effort: Effort) -> Plan:
+    """A plan by the chord method or a linear program, in the unit of the problem."""
+    scaling = Scaling.of(problem.reward, problem.costs)
+    if scaling is None:
+        return _solve_scaled(problem, limits, engine, effort)
+    tolerance = float(scaling.reward_in(effort.tolerance))
+    effort = replace(effort, tolerance=tolerance)
+    plan = _solve_scaled(problem.scaled(scaling), scaling.costs_in(limits), engine, effort)
+    found = plan.certificate
+    certificate = Reevaluation(
+        costs=scaling.costs_out(found.costs),
+        limits=limits,
+        repair=found.repair,
+        value=scaling.value_out(found.value),
+        bound=scaling.value_out(found.bound),
+    )
+    multipliers = scaling.multipliers_out(plan.multipliers)
+    return replace(plan, _problem=problem, multipliers=multipliers, certificate=certificate)
+
+
+def _solve_scaled(problem: Problem, limits: FloatArray, engine: Engine, effort: Effort) -> Plan:
     if engine == "parametric":
         return _solve_parametric(problem, limits, effort)
     return _solve_highs(problem, limits, effort.time_limit)
@@ -222,7 +246,7 @@ def _solve_parametric(problem: Problem, limits: FloatArray, effort: Effort) -> P
             effort.time_limit,
         )
     except InfeasibleError:
-        if problem.units is None or problem.units.is_unit:
+        if problem.scaling is None and (problem.units is None or problem.units.is_unit):
             raise
         raise problem.infeasible(limits) from None  # in the units of the model
     certificate = Reevaluation(
@@ -330,9 +354,19 @@ def _solve_columns(model: CMDP, problem: Problem, limits: FloatArray, effort: Ef
         value=found["value"],
         bound=problem.bound(solution.multipliers, limits),
     )
-    if (certificate.slack < -_COST_TOLERANCE).any():
+    units = problem.cost_units(limits)
+    # The master problem measures in units of 1; where costs and limits are far smaller, excess counts.
+    if (certificate.slack < -_COST_TOLERANCE * np.where(units < _SMALL, units, 1.0)).any():
         costs, given = problem.costs_out(certificate.costs), problem.costs_out(limits)
-        raise CertificateError(f"the mixture costs {costs} against the limits {given}")
+        hint = '; try engine="highs"' if (units < _SMALL).any() else ""
+        raise CertificateError(f"the mixture costs {costs} against the limits {given}{hint}")
+    largest = float(np.abs(problem.reward).max())
+    if largest < _SMALL and certificate.gap > max(_COST_TOLERANCE * largest, effort.tolerance):
+        value, bound = problem.value_out(certificate.value), problem.value_out(certificate.bound)
+        raise CertificateError(
+            f"the mixture earns {value:.6g} and the optimum may be {bound:.6g}: rewards are too "
+            'small for engine="columns"; try engine="highs"'
+        )
     return Plan(
         _problem=problem,
         _found=_mixture(found, model.shape.num_actions),

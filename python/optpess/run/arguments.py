@@ -30,7 +30,7 @@ _MAX_NUMBER = 2**62 - 1
 # More threads than any machine has cores only cost memory.
 _MAX_THREADS = 1024
 # The most episodes of a learner that has no number of them.
-_MAX_EPISODES = 2**32 - 1
+_MAX_EPISODES = 2**53 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,15 @@
-//! The trait of numbers that formulas are written for: one f64, or several side by side.
+//! The trait of numbers that formulas are written for: one f64, or several side by side; and counts as numbers.
+
+/// The largest count: every whole number up to it is an f64, to which no other whole number is rounded.
+pub const MAX_COUNT: u64 = (1 << 53) - 1;
+
+/// A count of at most [`MAX_COUNT`], exactly.
+#[must_use]
+#[inline(always)]
+pub fn from_count(count: u64) -> f64 {
+    // Processors convert signed integers in one instruction.
+    count as i64 as f64
+}
 
 /// One number, or several side by side to which the same operations are applied. A formula written for `Number` has the
 /// same bits for one replicate and for each of several.

@@ -1,6 +1,8 @@
 //! The three sizes of a problem, H, |S| and |A|, and the index arithmetic on them. Sizes of zero, and sizes whose
 //! tables could not be stored, are errors.
 
+use std::cell::Cell;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -32,8 +34,22 @@ impl TryFrom<[usize; 3]> for Shape {
     type Error = Error;
 
     fn try_from([horizon, num_states, num_actions]: [usize; 3]) -> Result<Self> {
-        Self::new(horizon, num_states, num_actions)
+        Self::up_to(LARGEST_STORED.get(), horizon, num_states, num_actions)
     }
+}
+
+thread_local! {
+    /// The largest number of triples of a shape that is read from bytes.
+    static LARGEST_STORED: Cell<usize> = const { Cell::new(MAX_TRIPLES) };
+}
+
+/// Reads a value from so many bytes, of which a table `[H, S, A]` takes at least one an entry: larger sizes are refused
+/// before anything of that size is allocated.
+pub(crate) fn with_stored_bytes<T>(bytes: usize, read: impl FnOnce() -> T) -> T {
+    let before = LARGEST_STORED.replace(bytes.min(MAX_TRIPLES));
+    let found = read();
+    LARGEST_STORED.set(before);
+    found
 }
 
 impl Shape {

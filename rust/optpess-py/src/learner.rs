@@ -272,8 +272,8 @@ impl Learner {
         let triple = estimates.shape().sizes();
         let rows = [triple[0] - 1, triple[1], triple[2], triple[1]];
         let actions = self.live.learner().experience().actions();
-        let count = |counts: &[u32], width: usize| {
-            let mut counts: Vec<i64> = counts.iter().map(|&n| i64::from(n)).collect();
+        let count = |counts: &[u64], width: usize| {
+            let mut counts: Vec<i64> = counts.iter().map(|&n| n as i64).collect();
             if let Some(actions) = actions {
                 actions.clear_rows(&mut counts, width);
             }

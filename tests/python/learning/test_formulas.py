@@ -82,7 +82,7 @@ def test_alpha_r_is_the_bonus_times_one_plus_four_horizons_over_the_margin(shape
         assert paper.reward_scale(shape, (limit, safe_cost)) == pytest.approx(product, rel=1e-13)
 
 
-@pytest.mark.parametrize("num_episodes", [1, 1000, 2**32 - 1])
+@pytest.mark.parametrize("num_episodes", [1, 1000, 2**32, 2**53 - 1])
 @pytest.mark.parametrize("delta", [1e-9, 0.05, 0.999])
 def test_the_log_factor_is_the_papers(num_episodes, delta):
     model = cases.market()

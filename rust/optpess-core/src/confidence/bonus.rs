@@ -8,7 +8,7 @@ use crate::confidence::margin::check;
 use crate::confidence::sharp::SharpBonus;
 use crate::error::{Error, Interval, Result};
 use crate::estimate::{Estimates, RowEstimate};
-use crate::number::Number;
+use crate::number::{MAX_COUNT, Number, from_count};
 use crate::shape::Shape;
 
 /// How the bonus b is computed. A rule that leaves the theorem voids the guarantee.
@@ -52,8 +52,8 @@ impl ConfidenceRule {
     }
 }
 
-/// The largest K. Counts are 32-bit: half the memory traffic, and enough for 4.29 * 10^9 episodes.
-pub const MAX_EPISODES: u64 = u32::MAX as u64;
+/// The largest K: constants and averages take K and counts as f64, exactly.
+pub const MAX_EPISODES: u64 = MAX_COUNT;
 
 /// The least failure probability. Products of a smaller one with shares of it may underflow, and then its logarithm is
 /// infinite.
@@ -96,7 +96,7 @@ impl TryFrom<StoredTerms> for LearningTerms {
 }
 
 impl LearningTerms {
-    /// Refuses K outside [1, 2^32) and delta outside [1e-200, 1).
+    /// Refuses K outside [1, 2^53) and delta outside [1e-200, 1).
     pub fn new(num_episodes: u64, failure_probability: f64, rule: ConfidenceRule) -> Result<Self> {
         let most = Interval::closed(1.0, MAX_EPISODES as f64);
         check("num_episodes", num_episodes as f64, most)?;
@@ -185,8 +185,8 @@ impl Bonus {
     /// b after N visits.
     #[must_use]
     #[inline(always)]
-    pub fn at(&self, visits: u32) -> f64 {
-        self.after(f64::from(visits))
+    pub fn at(&self, visits: u64) -> f64 {
+        self.after(from_count(visits))
     }
 
     /// b after N visits, which may be an expected, hence fractional, number.

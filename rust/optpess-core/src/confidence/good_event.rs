@@ -1,6 +1,7 @@
 //! The deviation radii of the good event (Appendix A of \[Liu21\]), as functions of the visits of a row.
 
 use crate::confidence::constants::confidence_radius;
+use crate::number::from_count;
 
 /// The radii of one row: how far each average may be from its mean on the good event.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,8 +13,8 @@ pub struct DeviationRadii {
 impl DeviationRadii {
     /// The radii of a row visited N times; `log_factor` is Z.
     #[must_use]
-    pub fn after(visits: u32, log_factor: f64) -> Self {
-        let visits = f64::from(visits.max(1));
+    pub fn after(visits: u64, log_factor: f64) -> Self {
+        let visits = from_count(visits.max(1));
         Self { visits, log_factor }
     }
 

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::confidence::constants::confidence_radius;
 use crate::confidence::{LearningTerms, SafetyMargin};
+use crate::number::from_count;
 use crate::shape::Shape;
 
 /// L, the logarithmic factor of every radius below.
@@ -28,8 +29,8 @@ pub fn peer_log_factor(shape: Shape, num_episodes: u64, failure_probability: f64
 /// Formula: b_o = sqrt(L / max(N, 1)). Citation: \[Efroni20\], the good event. Deviation: the constant 1
 /// is the one for noise within Assumption 2.1 of \[Liu21\].
 #[must_use]
-pub fn observation_radius(visits: u32, log_factor: f64) -> f64 {
-    confidence_radius(f64::from(visits), log_factor)
+pub fn observation_radius(visits: u64, log_factor: f64) -> f64 {
+    confidence_radius(from_count(visits), log_factor)
 }
 
 /// b_p(s'), how far a frequency p among N successors may be from its probability.
@@ -37,8 +38,8 @@ pub fn observation_radius(visits: u32, log_factor: f64) -> f64 {
 /// Formula: b_p = sqrt(4 p (1 - p) L / max(N, 1)) + 14 L / (3 max(N, 1)). Citation: \[Efroni20\], the good
 /// event (empirical Bernstein). Deviation: none but L.
 #[must_use]
-pub fn successor_radius(frequency: f64, visits: u32, log_factor: f64) -> f64 {
-    let count = f64::from(visits.max(1));
+pub fn successor_radius(frequency: f64, visits: u64, log_factor: f64) -> f64 {
+    let count = from_count(visits.max(1));
     // A frequency is a quotient of counts, so 1 - p cannot be negative.
     (4.0 * frequency * (1.0 - frequency) * log_factor / count).sqrt()
         + 14.0 * log_factor / (3.0 * count)
@@ -49,9 +50,9 @@ pub fn successor_radius(frequency: f64, visits: u32, log_factor: f64) -> f64 {
 /// Formula: (1 + H sqrt(S)) sqrt(L / (N + 1)). Citation: \[Ding21\], the tabular case. Deviation: the
 /// constant in front and L are ours.
 #[must_use]
-pub fn regularised_radius(shape: Shape, visits: u32, log_factor: f64) -> f64 {
+pub fn regularised_radius(shape: Shape, visits: u64, log_factor: f64) -> f64 {
     let scale = 1.0 + shape.horizon() as f64 * (shape.num_states() as f64).sqrt();
-    scale * (log_factor / (f64::from(visits) + 1.0)).sqrt()
+    scale * (log_factor / (from_count(visits) + 1.0)).sqrt()
 }
 
 /// rho, a bound on the optimal multiplier.
@@ -125,8 +126,8 @@ pub fn sops_log_factor(shape: Shape, num_episodes: u64, failure_probability: f64
 /// at most 2 exp(-4u), which the union over both signals and all (step, state, action, N) still leaves below
 /// delta / 8.
 #[must_use]
-pub fn sops_observation_radius(visits: u32, log_factor: f64) -> f64 {
-    (4.0 * log_factor / f64::from(visits.max(1))).sqrt()
+pub fn sops_observation_radius(visits: u64, log_factor: f64) -> f64 {
+    (4.0 * log_factor / from_count(visits.max(1))).sqrt()
 }
 
 /// eps(s') of S-OPS before it is cut off at 1.
@@ -134,8 +135,8 @@ pub fn sops_observation_radius(visits: u32, log_factor: f64) -> f64 {
 /// Formula: 2 sqrt(p u / max(N - 1, 1)) + 14 u / (3 max(N - 1, 1)). Citation: \[Zuo26\], (C.2), for \[Stradi25\].
 /// Deviation: none.
 #[must_use]
-pub fn sops_successor_radius(frequency: f64, visits: u32, log_factor: f64) -> f64 {
-    let count = f64::from(visits.saturating_sub(1).max(1));
+pub fn sops_successor_radius(frequency: f64, visits: u64, log_factor: f64) -> f64 {
+    let count = from_count(visits.saturating_sub(1).max(1));
     2.0 * (frequency * log_factor / count).sqrt() + 14.0 * log_factor / (3.0 * count)
 }
 
@@ -175,7 +176,7 @@ impl PeerRadii {
 
     /// b_o.
     #[must_use]
-    pub fn observation(&self, visits: u32) -> f64 {
+    pub fn observation(&self, visits: u64) -> f64 {
         self.factor * observation_radius(visits, self.log_factor)
     }
 
@@ -184,7 +185,7 @@ impl PeerRadii {
     /// Formula: b_o + H sum_s' b_p(s'). Citation: \[Efroni20\], OptCMDP-bonus. Deviation: at the last
     /// step, which no state follows (`frequencies` is empty), b_o alone.
     #[must_use]
-    pub fn bonus(&self, visits: u32, frequencies: &[f64]) -> f64 {
+    pub fn bonus(&self, visits: u64, frequencies: &[f64]) -> f64 {
         let successors: f64 = frequencies
             .iter()
             .map(|&frequency| successor_radius(frequency, visits, self.log_factor))
@@ -199,26 +200,26 @@ impl PeerRadii {
     /// otherwise leave a pair never visited, whose frequencies are all 0, without any plausible
     /// distribution; nothing is known of it, so everything stays plausible.
     #[must_use]
-    pub fn successor(&self, visits: u32, frequency: f64) -> f64 {
+    pub fn successor(&self, visits: u64, frequency: f64) -> f64 {
         let radius = self.factor * successor_radius(frequency, visits, self.log_factor);
         if visits == 0 { radius.max(1.0) } else { radius }
     }
 
     /// xi of S-OPS, at most 1; 1 at N = 0, whatever the factor.
     #[must_use]
-    pub fn sops_observation(&self, visits: u32) -> f64 {
+    pub fn sops_observation(&self, visits: u64) -> f64 {
         self.cut_off(visits, sops_observation_radius(visits, self.log_factor))
     }
 
     /// eps(s') of S-OPS, at most 1; 1 at N = 0, whatever the factor.
     #[must_use]
-    pub fn sops_successor(&self, visits: u32, frequency: f64) -> f64 {
+    pub fn sops_successor(&self, visits: u64, frequency: f64) -> f64 {
         let radius = sops_successor_radius(frequency, visits, self.log_factor);
         self.cut_off(visits, radius)
     }
 
     /// A factor below 1 would otherwise leave a pair never visited without any plausible distribution.
-    fn cut_off(&self, visits: u32, radius: f64) -> f64 {
+    fn cut_off(&self, visits: u64, radius: f64) -> f64 {
         if visits == 0 {
             1.0
         } else {
@@ -228,7 +229,7 @@ impl PeerRadii {
 
     /// The bonus of OPDOP.
     #[must_use]
-    pub fn regularised(&self, visits: u32) -> f64 {
+    pub fn regularised(&self, visits: u64) -> f64 {
         self.factor * regularised_radius(self.shape, visits, self.log_factor)
     }
 }

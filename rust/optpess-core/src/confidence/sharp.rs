@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::confidence::sets::{BetaMixture, DirichletSet, ENDPOINT_MASS, Levels, deviation};
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::estimate::RowEstimate;
+use crate::number::from_count;
 use crate::shape::Shape;
 use crate::trajectory::Trajectory;
 
@@ -74,7 +75,7 @@ impl SharpBonus {
                 error: 0.5 * all,
             };
         }
-        let visits = f64::from(row.visits);
+        let visits = from_count(row.visits);
         let (mean, variation) = if after > 0.0 {
             (&self.mean, self.variation(row, visits))
         } else {
@@ -131,8 +132,8 @@ impl SharpBonus {
 }
 
 /// A count that was computed as a float.
-fn as_count(count: f64) -> u32 {
-    count as u32
+fn as_count(count: f64) -> u64 {
+    count as u64
 }
 
 /// A bonus that rounding cannot have made too small.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::estimate::kernel::EmpiricalKernel;
+use crate::number::{MAX_COUNT, from_count};
 use crate::shape::Shape;
 use crate::table::zeros;
 
@@ -15,7 +16,7 @@ pub struct Counts {
     pub(super) shape: Shape,
     /// Whether P-hat is kept in full for any number of states.
     pub(super) in_full: bool,
-    pub(super) visits: Vec<u32>,      // [H, S, A]
+    pub(super) visits: Vec<u64>,      // [H, S, A]
     pub(super) reward_sums: Vec<f64>, // [H, S, A]
     pub(super) cost_sums: Vec<f64>,   // [H, S, A]
     pub(super) successors: Vec<SuccessorCount>,
@@ -27,7 +28,7 @@ pub struct Counts {
 pub(super) struct StoredCounts<'a> {
     pub(super) shape: Shape,
     pub(super) in_full: bool,
-    pub(super) visits: &'a [u32],
+    pub(super) visits: &'a [u64],
     pub(super) reward_sums: &'a [f64],
     pub(super) cost_sums: &'a [f64],
     pub(super) successors: StoredSuccessors<'a>,
@@ -52,7 +53,26 @@ impl Serialize for StoredSuccessors<'_> {
 pub(super) struct SuccessorCount {
     pub(super) row: u32,
     pub(super) state: u32,
-    pub(super) count: u32,
+    pub(super) count: u64,
+}
+
+/// The largest size of an average observation, in parts of a range.
+const LARGEST_AVERAGE: f64 = 1e100;
+
+/// Refuses sums that are not those of so many observations.
+fn check_sums(array: &'static str, sums: &[f64], visits: &[u64], shape: Shape) -> Result<()> {
+    for (row, (&sum, &visits)) in sums.iter().zip(visits).enumerate() {
+        let most = LARGEST_AVERAGE * from_count(visits);
+        let allowed = Interval::closed(-most, most);
+        if !allowed.contains(sum) {
+            return Err(Error::OutOfRange {
+                place: ArrayIndex::new(array, &shape.triple_index(row)),
+                found: sum,
+                allowed,
+            });
+        }
+    }
+    Ok(())
 }
 
 impl Counts {
@@ -75,6 +95,19 @@ impl Counts {
                 });
             }
         }
+        if let Some(row) = self.visits.iter().position(|&visits| visits > MAX_COUNT) {
+            return Err(Error::OutOfRange {
+                place: ArrayIndex::new("stored visits", &shape.triple_index(row)),
+                found: self.visits[row] as f64,
+                allowed: Interval::closed(0.0, from_count(MAX_COUNT)),
+            });
+        }
+        for (array, sums) in [
+            ("stored reward sums", &self.reward_sums),
+            ("stored cost sums", &self.cost_sums),
+        ] {
+            check_sums(array, sums, &self.visits, shape)?;
+        }
         let followed = rows - shape.pairs();
         let mut sums: Vec<u64> = zeros("sums of successors", followed)?;
         for (entry, successor) in self.successors.iter().enumerate() {
@@ -91,11 +124,11 @@ impl Counts {
                     allowed: Interval::closed(0.0, most as f64 - 1.0),
                 });
             }
-            sums[row] += u64::from(successor.count);
+            sums[row] = sums[row].saturating_add(successor.count);
         }
         for (row, (&sum, &visits)) in sums.iter().zip(&self.visits).enumerate() {
-            if sum != u64::from(visits) {
-                let visits = f64::from(visits);
+            if sum != visits {
+                let visits = from_count(visits);
                 return Err(Error::OutOfRange {
                     place: ArrayIndex::new(
                         "the sum of stored successors",

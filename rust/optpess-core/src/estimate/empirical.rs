@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::estimate::counts::{Counts, StoredCounts, StoredSuccessors};
 use crate::estimate::kernel::{EmpiricalKernel, Successors};
 use crate::fast::isa::{Job, vectorised};
+use crate::number::from_count;
 use crate::shape::Shape;
 use crate::table::zeros;
 use crate::trajectory::Trajectory;
@@ -21,7 +22,7 @@ use crate::trajectory::Trajectory;
 pub struct Estimates {
     shape: Shape,
     in_full: bool,
-    visits: Vec<u32>,      // [H, S, A]
+    visits: Vec<u64>,      // [H, S, A]
     reward_sums: Vec<f64>, // [H, S, A]
     cost_sums: Vec<f64>,   // [H, S, A]
     kernel: EmpiricalKernel,
@@ -102,9 +103,9 @@ impl Estimates {
     /// `[H, S, A, S]`, of which the last step is not read. The next refresh computes every row.
     pub(crate) fn with_counts(
         &self,
-        visits: Vec<u32>,
+        visits: Vec<u64>,
         [reward_sums, cost_sums]: [Vec<f64>; 2],
-        successors: &[u32],
+        successors: &[u64],
     ) -> Result<Self> {
         let followed = self.shape.triples() - self.shape.pairs();
         let rows = successors.chunks_exact(self.shape.num_states());
@@ -121,7 +122,7 @@ impl Estimates {
 
     /// How much memory the tables take.
     pub(crate) fn bytes(&self) -> usize {
-        let a_row = size_of::<u32>() + 2 * size_of::<f64>() + size_of::<RowIndex>() + 1;
+        let a_row = size_of::<u64>() + 2 * size_of::<f64>() + size_of::<RowIndex>() + 1;
         a_row * self.shape.triples() + self.kernel.bytes()
     }
 
@@ -133,7 +134,7 @@ impl Estimates {
 
     /// N_h(s,a), `[H, S, A]`.
     #[must_use]
-    pub fn visits(&self) -> &[u32] {
+    pub fn visits(&self) -> &[u64] {
         &self.visits
     }
 
@@ -146,14 +147,14 @@ impl Estimates {
     #[must_use]
     #[inline(always)]
     pub fn mean_reward(&self, row: usize) -> f64 {
-        self.reward_sums[row] / f64::from(self.visits[row].max(1))
+        self.reward_sums[row] / from_count(self.visits[row].max(1))
     }
 
     /// c-hat of a row, `step * S A + pair`, from its counts.
     #[must_use]
     #[inline(always)]
     pub fn mean_cost(&self, row: usize) -> f64 {
-        self.cost_sums[row] / f64::from(self.visits[row].max(1))
+        self.cost_sums[row] / from_count(self.visits[row].max(1))
     }
 
     /// P-hat_h(s'|s,a) from its counts; 0 at the last step.
@@ -163,7 +164,7 @@ impl Estimates {
             return 0.0;
         }
         let row = step * self.shape.pairs() + pair;
-        f64::from(self.kernel.count_of(row, state)) / f64::from(self.visits[row].max(1))
+        from_count(self.kernel.count_of(row, state)) / from_count(self.visits[row].max(1))
     }
 
     /// P-hat as of the last refresh.
@@ -259,7 +260,7 @@ impl Estimates {
         let (state, action) = (index.state as usize, index.action as usize);
         let pair = self.shape.pair(state, action);
         let visits = self.visits[row];
-        let count = f64::from(visits.max(1));
+        let count = from_count(visits.max(1));
         let (reward, cost) = (self.reward_sums[row] / count, self.cost_sums[row] / count);
         let mut successors = Successors::NONE;
         if step + 1 < self.shape.horizon() {
@@ -329,7 +330,7 @@ pub struct RowEstimate<'a> {
     /// The index of (s, a) within the step.
     pub pair: usize,
     /// N_h(s,a).
-    pub visits: u32,
+    pub visits: u64,
     /// r-hat_h(s,a).
     pub reward: f64,
     /// c-hat_h(s,a).
@@ -345,6 +346,7 @@ pub struct RowEstimate<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::MAX_COUNT;
 
     fn episode(
         states: [u32; 2],
@@ -382,6 +384,46 @@ mod tests {
         assert_eq!(row(1), Successors::Full(&[0.0, 0.0]));
         let rewards: Vec<f64> = (0..4).map(|row| estimates.mean_reward(row)).collect();
         assert_eq!(rewards, [0.5, 0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn counts_pass_the_largest_of_32_bits() {
+        let [empty, most] = [0, u64::from(u32::MAX)];
+        let sums = || vec![from_count(most), 0.0, 0.0, 0.0];
+        let mut estimates = two_episodes();
+        let visits = vec![most, empty, most, empty];
+        let successors = [most, empty, empty, empty, empty, empty, empty, empty];
+        estimates = estimates
+            .with_counts(visits, [sums(), sums()], &successors)
+            .unwrap();
+        let seen = episode([0, 0], [0, 0], [1.0, 0.0], [0.0, 0.0]);
+        estimates.count(&seen).unwrap();
+        estimates.refresh_with(|_| {});
+        assert_eq!(estimates.visits(), &[most + 1, 0, most + 1, 0]);
+        assert_eq!(estimates.kernel().row(0, 0), Successors::Full(&[1.0, 0.0]));
+        assert_eq!(estimates.mean_reward(0).to_bits(), 1.0_f64.to_bits());
+        let average = estimates.mean_cost(0);
+        assert_eq!(
+            average.to_bits(),
+            (from_count(most) / from_count(most + 1)).to_bits()
+        );
+        let stored = postcard::to_stdvec(&estimates).unwrap();
+        let mut restored: Estimates = postcard::from_bytes(&stored).unwrap();
+        restored.refresh_with(|_| {});
+        assert_eq!(restored, estimates);
+    }
+
+    #[test]
+    fn a_stored_count_above_the_largest_is_refused() {
+        let stored = postcard::to_stdvec(&two_episodes()).unwrap();
+        let counts: Counts = postcard::from_bytes(&stored).unwrap();
+        for forged in [MAX_COUNT + 1, u64::MAX] {
+            let mut counts = counts.clone();
+            counts.visits[0] = forged;
+            counts.successors[0].count = forged;
+            let refusal = Estimates::try_from(counts).unwrap_err().to_string();
+            assert!(refusal.contains("stored visits"), "{refusal}");
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::estimate::counts::SuccessorCount;
 use crate::estimate::storage::{FIRST_LIST_WIDTH, MAX_LISTED_SHARE, is_dense};
 use crate::fast::isa::dot_rows;
 use crate::model::StepKernel;
+use crate::number::from_count;
 use crate::shape::Shape;
 use crate::sums::{dot, dot_two};
 use crate::table::zeros;
@@ -26,14 +27,14 @@ pub struct EmpiricalKernel {
 #[derive(Debug, Clone, PartialEq)]
 enum SuccessorCounts {
     Full {
-        counts: Vec<u32>,        // [H - 1, S, A, S]
+        counts: Vec<u64>,        // [H - 1, S, A, S]
         probabilities: Vec<f64>, // [H - 1, S, A, S]
     },
     Listed {
         width: usize,
         lengths: Vec<u32>,       // [H - 1, S, A]
         states: Vec<u32>,        // [H - 1, S, A, width], increasing, then 0
-        counts: Vec<u32>,        // [H - 1, S, A, width], then 0
+        counts: Vec<u64>,        // [H - 1, S, A, width], then 0
         probabilities: Vec<f64>, // [H - 1, S, A, width], then 0
     },
 }
@@ -116,10 +117,10 @@ impl EmpiricalKernel {
     /// How much memory the tables take.
     pub(super) fn bytes(&self) -> usize {
         match &self.rows {
-            SuccessorCounts::Full { counts, .. } => counts.len() * (4 + 8),
+            SuccessorCounts::Full { counts, .. } => counts.len() * (8 + 8),
             SuccessorCounts::Listed {
                 lengths, counts, ..
-            } => 4 * lengths.len() + counts.len() * (4 + 4 + 8),
+            } => 4 * lengths.len() + counts.len() * (4 + 8 + 8),
         }
     }
 
@@ -151,7 +152,7 @@ impl EmpiricalKernel {
     /// Counts a successor of a row `times` times. The row's probabilities are out of date until [`Self::refresh`].
     /// Fails only if memory for longer lists cannot be allocated.
     #[inline(always)]
-    pub(super) fn count(&mut self, row: usize, successor: usize, times: u32) -> Result<()> {
+    pub(super) fn count(&mut self, row: usize, successor: usize, times: u64) -> Result<()> {
         match &mut self.rows {
             SuccessorCounts::Full { counts, .. } => {
                 counts[row * self.num_states + successor] += times;
@@ -161,7 +162,7 @@ impl EmpiricalKernel {
         }
     }
 
-    fn count_listed(&mut self, row: usize, successor: usize, times: u32) -> Result<()> {
+    fn count_listed(&mut self, row: usize, successor: usize, times: u64) -> Result<()> {
         loop {
             let SuccessorCounts::Listed {
                 width,
@@ -219,7 +220,7 @@ impl EmpiricalKernel {
         Ok(())
     }
 
-    fn counts(&self, row: usize) -> &[u32] {
+    fn counts(&self, row: usize) -> &[u64] {
         match &self.rows {
             SuccessorCounts::Full { counts, .. } => {
                 &counts[row * self.num_states..][..self.num_states]
@@ -259,10 +260,10 @@ impl EmpiricalKernel {
         let (counts, last_counts) = counts[range.clone()].as_chunks::<4>();
         let (shares, last_shares) = probabilities[range].as_chunks_mut::<4>();
         for (shares, counts) in shares.iter_mut().zip(counts) {
-            *shares = counts.map(|count| f64::from(count) / visits);
+            *shares = counts.map(|count| from_count(count) / visits);
         }
         for (share, &count) in last_shares.iter_mut().zip(last_counts) {
-            *share = f64::from(count) / visits;
+            *share = from_count(count) / visits;
         }
     }
 
@@ -281,7 +282,7 @@ impl EmpiricalKernel {
     }
 
     /// N_h(s,a,s') of one successor.
-    pub(super) fn count_of(&self, row: usize, state: usize) -> u32 {
+    pub(super) fn count_of(&self, row: usize, state: usize) -> u64 {
         let place = match self.row(row / self.pairs, row % self.pairs) {
             Successors::Full(_) => Some(state),
             Successors::Listed(states, _) => states.binary_search(&(state as u32)).ok(),
@@ -290,7 +291,7 @@ impl EmpiricalKernel {
     }
 
     /// N_h(s,a,s') and P-hat in full, `[H - 1, S, A, S]`.
-    pub fn in_full(&self) -> Result<(Vec<u32>, Vec<f64>)> {
+    pub fn in_full(&self) -> Result<(Vec<u64>, Vec<f64>)> {
         let entries = self.num_rows.saturating_mul(self.num_states);
         let mut counts = zeros("transition counts [H, S, A, S]", entries)?;
         let mut probabilities = zeros("an empirical kernel [H, S, A, S]", entries)?;
@@ -340,7 +341,7 @@ impl SuccessorCounts {
         row: usize,
         place: usize,
         state: usize,
-        count: u32,
+        count: u64,
         probability: f64,
     ) {
         match self {

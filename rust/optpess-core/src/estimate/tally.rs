@@ -7,9 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::actions::StandIns;
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::model::StepKernel;
+use crate::number::{MAX_COUNT, from_count};
 use crate::shape::Shape;
 use crate::table::{Signal, zeros};
 use crate::trajectory::Trajectory;
+
+/// The largest size of a stored sum of observations, in parts of a range.
+const LARGEST_SUM: f64 = 1e100;
 
 /// N, N(s') and the sums of rewards and costs of every row. Stored as it is; P-hat is rebuilt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,11 +22,11 @@ pub struct Tally {
     /// Between the rows of two steps: |S| |A|, or 0 if all steps share their rows.
     stride: usize,
     num_costs: usize,
-    visits: Vec<u32>,                 // [rows]
+    visits: Vec<u64>,                 // [rows]
     reward_sums: Vec<f64>,            // [rows]
     cost_sums: Vec<f64>,              // [rows, M]
-    successors: Vec<Vec<(u32, u32)>>, // [rows] lists of (state, count), ascending by state
-    draws: Vec<u32>,                  // [rows], the sum of each list: visits before the last step
+    successors: Vec<Vec<(u32, u64)>>, // [rows] lists of (state, count), ascending by state
+    draws: Vec<u64>,                  // [rows], the sum of each list: visits before the last step
 }
 
 impl Tally {
@@ -62,14 +66,17 @@ impl Tally {
         let costs = rows.and_then(|rows| rows.checked_mul(self.num_costs));
         let mut fits = lengths.iter().all(|&length| Some(length) == rows)
             && Some(self.cost_sums.len()) == costs;
+        let sums = self.reward_sums.iter().chain(&self.cost_sums);
+        fits = fits && sums.into_iter().all(|sum| sum.abs() <= LARGEST_SUM);
         for (row, list) in self.successors.iter().enumerate() {
             let states = list
                 .iter()
                 .all(|&(state, _)| (state as usize) < self.shape.num_states());
             let ascend = list.windows(2).all(|pair| pair[0].0 < pair[1].0);
-            let sum: u64 = list.iter().map(|&(_, count)| u64::from(count)).sum();
-            fits = fits && states && ascend && sum == u64::from(self.draws[row]);
-            fits = fits && self.draws[row] <= self.visits[row];
+            let counts = list.iter().map(|&(_, count)| count);
+            let sum = counts.fold(0, u64::saturating_add);
+            fits = fits && states && ascend && sum == self.draws[row];
+            fits = fits && self.draws[row] <= self.visits[row] && self.visits[row] <= MAX_COUNT;
         }
         if fits {
             Ok(())
@@ -127,14 +134,14 @@ impl Tally {
     /// N of a row.
     #[must_use]
     #[inline(always)]
-    pub fn visits(&self, row: usize) -> u32 {
+    pub fn visits(&self, row: usize) -> u64 {
         self.visits[row]
     }
 
     /// How often a successor of the row was seen.
     #[must_use]
     #[inline(always)]
-    pub fn draws(&self, row: usize) -> u32 {
+    pub fn draws(&self, row: usize) -> u64 {
         self.draws[row]
     }
 
@@ -153,7 +160,7 @@ impl Tally {
     /// The successors seen, with their counts, ascending by state.
     #[must_use]
     #[inline(always)]
-    pub fn successors(&self, row: usize) -> &[(u32, u32)] {
+    pub fn successors(&self, row: usize) -> &[(u32, u64)] {
         &self.successors[row]
     }
 
@@ -171,16 +178,21 @@ impl Tally {
         })
     }
 
+    /// Refuses an episode that [`Tally::count`] would refuse.
+    pub fn check(&self, seen: &Trajectory) -> Result<()> {
+        self.check_costs(seen)?;
+        self.check_room(seen)
+    }
+
     /// Counts one episode with as many costs as the tally has. `visited` is called with every row, its step and its
     /// visits.
     #[inline(always)]
     pub fn count(
         &mut self,
         seen: &Trajectory,
-        mut visited: impl FnMut(usize, usize, u32),
+        mut visited: impl FnMut(usize, usize, u64),
     ) -> Result<()> {
-        self.check_costs(seen)?;
-        self.check_room(seen)?;
+        self.check(seen)?;
         for step in 0..self.shape.horizon() {
             let row = self.count_step(seen, step, seen.actions()[step]);
             visited(row, step, self.visits[row]);
@@ -188,11 +200,11 @@ impl Tally {
         Ok(())
     }
 
-    /// Refuses an episode after which a count might not fit into 32 bits: a row that all steps share is visited up to H
-    /// times an episode.
+    /// Refuses an episode after which a count might be too large: a row that all steps share is visited up to H times an
+    /// episode.
     #[inline(always)]
     fn check_room(&self, seen: &Trajectory) -> Result<()> {
-        let most = u32::MAX.saturating_sub(self.shape.horizon() as u32);
+        let most = MAX_COUNT.saturating_sub(self.shape.horizon() as u64);
         for step in 0..self.shape.horizon() {
             let (state, action) = (seen.states()[step], seen.actions()[step]);
             let pair = self.shape.pair(state as usize, action as usize);
@@ -200,8 +212,8 @@ impl Tally {
             if visits > most {
                 return Err(Error::OutOfRange {
                     place: ArrayIndex::new("visits", &[step, state as usize, action as usize]),
-                    found: f64::from(visits),
-                    allowed: Interval::closed(0.0, f64::from(most)),
+                    found: from_count(visits),
+                    allowed: Interval::closed(0.0, from_count(most)),
                 });
             }
         }
@@ -251,18 +263,18 @@ impl Tally {
     /// r-hat of a row.
     #[must_use]
     pub fn mean_reward(&self, row: usize) -> f64 {
-        self.reward_sums[row] / f64::from(self.visits[row].max(1))
+        self.reward_sums[row] / from_count(self.visits[row].max(1))
     }
 
     /// c-hat of a row.
     #[must_use]
     pub fn mean_cost(&self, row: usize, constraint: usize) -> f64 {
-        self.cost_sum(row, constraint) / f64::from(self.visits[row].max(1))
+        self.cost_sum(row, constraint) / from_count(self.visits[row].max(1))
     }
 }
 
 #[inline(always)]
-fn count_in(list: &mut Vec<(u32, u32)>, state: u32) {
+fn count_in(list: &mut Vec<(u32, u64)>, state: u32) {
     match list.iter().position(|&(other, _)| other >= state) {
         Some(place) if list[place].0 == state => list[place].1 += 1,
         Some(place) => list.insert(place, (state, 1)),
@@ -288,10 +300,10 @@ impl FrequencyKernel {
         self.probabilities.clear();
         self.offsets.push(0);
         for row in 0..tally.num_rows() {
-            let draws = f64::from(tally.draws[row]);
+            let draws = from_count(tally.draws[row]);
             for &(state, count) in &tally.successors[row] {
                 self.states.push(state);
-                self.probabilities.push(f64::from(count) / draws);
+                self.probabilities.push(from_count(count) / draws);
             }
             self.offsets.push(self.states.len() as u32);
         }
@@ -327,12 +339,33 @@ mod tests {
     use super::*;
 
     #[test]
+    fn counts_pass_the_largest_of_32_bits() {
+        let shape = Shape::new(2, 1, 1).unwrap();
+        let seen = Trajectory::checked(shape, vec![0; 2], vec![0; 2], vec![1.0; 2], vec![0.0; 2]);
+        let mut tally = Tally::new(shape, true, 1).unwrap();
+        let most = u64::from(u32::MAX);
+        (tally.visits[0], tally.draws[0]) = (most, most);
+        tally.successors[0] = vec![(0, most)];
+        tally.reward_sums[0] = from_count(most);
+        tally.count(&seen.unwrap(), |_, _, _| {}).unwrap();
+        assert_eq!((tally.visits(0), tally.draws(0)), (most + 2, most + 1));
+        assert_eq!(tally.successors(0), [(0, most + 1)]);
+        assert_eq!(tally.mean_reward(0).to_bits(), 1.0_f64.to_bits());
+        tally.check_stored().unwrap();
+        let mut forged = tally.clone();
+        forged.visits[0] = MAX_COUNT + 1;
+        assert!(forged.check_stored().is_err());
+        tally.successors[0] = vec![(0, u64::MAX)];
+        assert!(tally.check_stored().is_err());
+    }
+
+    #[test]
     fn a_count_that_would_not_fit_is_refused_and_nothing_changes() {
         let shape = Shape::new(2, 1, 1).unwrap();
         let zeros = || vec![0.0; 2];
         let seen = Trajectory::checked(shape, vec![0; 2], vec![0; 2], zeros(), zeros()).unwrap();
         let mut tally = Tally::new(shape, true, 1).unwrap();
-        tally.visits[0] = u32::MAX - 2;
+        tally.visits[0] = MAX_COUNT - 2;
         tally.count(&seen, |_, _, _| {}).unwrap();
         let before = tally.clone();
         assert!(tally.count(&seen, |_, _, _| {}).is_err());

@@ -312,6 +312,11 @@ impl ClippedValues {
         })
     }
 
+    /// Whether stored values are those of a problem of this shape.
+    pub(crate) fn fits(&self, shape: Shape) -> bool {
+        self.kept.len() == shape.triples() && self.evaluator.shape() == shape
+    }
+
     /// Q_h(s,a) of the last evaluation, `[H, S, A]`.
     #[must_use]
     pub fn action_values(&self) -> &[f64] {

@@ -1,16 +1,20 @@
 //! A bound on how far the pessimistic cost of pi0 can have moved since it was last evaluated. While the bound rules
 //! out a crossing of (tau + c0)/2, the evaluation is skipped.
 
-use crate::confidence::{Bonus, MAX_EPISODES, bisect_first};
+use crate::confidence::{Bonus, bisect_first};
 use crate::error::Result;
 use crate::estimate::Estimates;
 use crate::learn::{Learner, OptPessLp};
+use crate::number::from_count;
 use crate::shape::Shape;
 use crate::table::{StateValues, StepSignal, zeros};
 use crate::trajectory::Trajectory;
 
 /// Relative allowance for rounding in two evaluations, far above their actual rounding errors.
 const ROUNDING: f64 = 1e-9;
+
+/// The bound from below is used for fewer episodes than this: the average of more numbers may be too inexact.
+const MAX_SHUT_EPISODES: u64 = u32::MAX as u64;
 
 /// Whether V^{pi0}(c underbar, P-hat) can have crossed (tau + c0)/2 since it was last evaluated. If not, the gate is
 /// as it was.
@@ -145,11 +149,11 @@ impl GateBound {
         // An average of 2^32 numbers may lie below the least of them by (1 + 2^-53)^(2^32) - 1 < 1e-6 of it.
         let least_average = (1.0 + 1e-6) * self.least_cost;
         let is_above = |episodes: u64| {
-            let row = bonus.at(episodes as u32) + least_average;
+            let row = bonus.at(episodes) + least_average;
             (horizon * row).min(bonus.at(0)) > above
         };
         // The bonus decreases with the visits, so the predicate is monotone.
-        bisect_first(0..MAX_EPISODES, |episodes| !is_above(episodes))
+        bisect_first(0..MAX_SHUT_EPISODES, |episodes| !is_above(episodes))
     }
 
     /// Widens the range of observed costs; the bound from below must then be computed again. This is rare.
@@ -204,7 +208,7 @@ impl GateBound {
                 return self.invalidate(); // the row's first visit: the second bound needs an earlier one
             }
             let range = fixed + cost.at(step, pair) + self.highest[step + 1];
-            change += range / f64::from(visits_before);
+            change += range / from_count(visits_before);
         }
         self.drift += change;
         self.slack -= change;
@@ -255,7 +259,7 @@ mod tests {
                 signal.update(row, bonus.of(row));
             });
             let value = evaluator.evaluate(&policy, &signal, estimates.kernel(), &initial);
-            let row = bonus.at(k as u32) + least;
+            let row = bonus.at(k) + least;
             if row >= 0.0 {
                 let bound = (3.0 * row).min(bonus.at(0));
                 assert!(value >= bound, "{k}: {value} is below {bound}");
@@ -281,7 +285,7 @@ mod tests {
             .bonus(shape);
         let mut gate = GateBound::new(shape).unwrap();
         let earliest_opening = gate.earliest_opening(1.0, 3, &bonus);
-        let bound = |k: u64| 3.0 * bonus.at(k as u32);
+        let bound = |k: u64| 3.0 * bonus.at(k);
         assert!(bound(earliest_opening - 1) > 1.0 && bound(earliest_opening) < 1.0 + 1e-8);
         gate.widen_cost_range(&[-0.1, 0.5]);
         assert!(gate.earliest_opening(1.0, 3, &bonus) < earliest_opening);

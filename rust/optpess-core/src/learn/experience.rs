@@ -131,7 +131,7 @@ impl Experience {
         check("the episodes of a learner", self.protocol.fits(k))?;
         // An episode visits one pair of each step, and those that stand in for it.
         let visits = self.estimates.visits().chunks_exact(shape.pairs());
-        let mut sums = visits.map(|step| step.iter().copied().map(u64::from).sum::<u64>());
+        let mut sums = visits.map(|step| step.iter().copied().fold(0, u64::saturating_add));
         let observed = self.protocol.observed();
         let counted = sums.all(|sum| match self.actions {
             None => sum == observed || sum == 0,

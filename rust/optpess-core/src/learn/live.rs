@@ -116,7 +116,15 @@ impl LiveLearner {
             pending.uniforms.len() == self.learner.shape().horizon()
                 && pending.deployment.episode == self.learner.episodes_observed()
         });
-        let pending = self.pending.is_some() == is_played && uniforms;
+        let limit = self.learner.cost_limit();
+        let certified = self
+            .pending
+            .as_ref()
+            .and_then(|pending| pending.deployment.certificate);
+        let certificate = certified.is_none_or(|certificate| {
+            certificate.limit().to_bits() == limit.to_bits() && certificate.cost() <= limit
+        });
+        let pending = self.pending.is_some() == is_played && uniforms && certificate;
         check("the deployment of a learner", pending)
     }
 
@@ -237,6 +245,7 @@ impl LiveLearner {
     }
 
     fn count(&mut self, seen: &Trajectory) -> Result<()> {
+        self.ranges.check_averages(&self.learner, seen)?;
         self.learner.observe(seen)?;
         (self.pending, self.collected) = (None, None);
         Ok(())
@@ -497,7 +506,7 @@ mod tests {
         );
         let estimates = live.learner().estimates();
         let shape = live.learner().shape();
-        let visits = |step: usize, state: usize| -> u32 {
+        let visits = |step: usize, state: usize| -> u64 {
             let rows = (0..2).map(|action| step * shape.pairs() + shape.pair(state, action));
             rows.map(|row| estimates.visits()[row]).sum()
         };

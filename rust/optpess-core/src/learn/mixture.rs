@@ -130,16 +130,22 @@ const WEIGHT_TOLERANCE: f64 = 1e-12;
 
 impl Mixture {
     /// Refuses stored parts that do not fit each other, a learner of this shape and this number of limits.
-    pub(super) fn check_stored(&self, shape: Shape, num_limits: usize) -> Result<()> {
+    pub(super) fn check_stored(&self, shape: Shape, limits: &[f64]) -> Result<()> {
+        let num_limits = limits.len();
         let members = self.members.iter().all(|member| {
             member.policy.policy().shape() == shape
                 && member.cost_bounds.len() == num_limits
+                && member.cost_bounds.iter().all(|bound| !bound.is_nan())
                 && (0.0..=1.0).contains(&member.weight)
         });
+        let total: f64 = self.members.iter().map(|member| member.weight).sum();
+        let bounds = self.cost_bounds.iter().zip(limits);
         let fits = members
+            && (total - 1.0).abs() <= WEIGHT_TOLERANCE
             && self.chosen < self.members.len()
-            && self.limits.len() == num_limits
-            && self.cost_bounds.len() == num_limits;
+            && self.limits == limits
+            && self.cost_bounds.len() == num_limits
+            && bounds.into_iter().all(|(bound, limit)| bound <= limit);
         check("the mixture of a learner", fits)
     }
 

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::constants::noise_reach;
+use crate::confidence::constants::{confidence_radius, log_factor, noise_reach};
 use crate::error::{ArrayIndex, Error, Interval, Result};
+use crate::learn::{AnyLearner, Learner};
+use crate::number::from_count;
 use crate::trajectory::Trajectory;
 
 /// The least and the largest reward, or cost, of a step in the caller's units.
@@ -164,6 +166,47 @@ impl ObservationRanges {
                 found: value,
             }
         })
+    }
+
+    /// Refuses an episode after which an average of noise that may leave the ranges is farther from [0, 1] than its
+    /// confidence radius: the means do not lie in the ranges then, except with probability delta. Of several costs the
+    /// first is averaged. Stand-ins have the counts of the action they stand in for.
+    ///
+    /// Formula: the radius is sqrt(2 v Z / N) for the variance proxy v. Citation: \[Liu21\], Appendix A, where v = 1/2.
+    /// Deviation: other v.
+    pub(super) fn check_averages(&self, learner: &AnyLearner, seen: &Trajectory) -> Result<()> {
+        let Some(proxy) = self.variance_proxy else {
+            return Ok(());
+        };
+        let (shape, terms) = (learner.shape(), learner.terms());
+        if seen.shape() != shape {
+            return Ok(()); // which the learner refuses
+        }
+        let log_factor = log_factor(shape, terms.num_episodes(), terms.failure_probability());
+        let (rewards, costs) = learner.estimates().sums();
+        for step in 0..shape.horizon() {
+            let (state, action) = (seen.states()[step] as usize, seen.actions()[step] as usize);
+            let row = step * shape.pairs() + shape.pair(state, action);
+            let visits = from_count(learner.estimates().visits()[row] + 1);
+            let radius = (2.0 * proxy).sqrt() * confidence_radius(visits, log_factor);
+            let sums = [
+                ("rewards", rewards[row] + seen.rewards()[step]),
+                ("costs", costs[row] + seen.costs()[step]),
+            ];
+            for (name, sum) in sums {
+                let average = sum / visits;
+                if !(-radius..=1.0 + radius).contains(&average) {
+                    return Err(Error::KnowledgeContradicted {
+                        place: ArrayIndex::new(name, &[step, state, action]),
+                        declared: "to have a mean within its range".to_owned(),
+                        found: format!(
+                            "{visits} observations average {average} in parts of the range"
+                        ),
+                    });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Maps the rewards and costs of an episode into [0, 1]; refuses the first that is outside of its range.

@@ -14,6 +14,7 @@ use crate::learn::proposals::{Known, PlanTables};
 use crate::learn::stored::check;
 use crate::learn::{BiasedSignals, Experience, LimitedBaseline, MixSettings};
 use crate::model::InitialDistribution;
+use crate::number::from_count;
 use crate::policy::{MarkovPolicy, Played};
 use crate::table::Signal;
 use crate::trajectory::Trajectory;
@@ -30,8 +31,8 @@ pub struct PlausibleModel {
     tally: Tally,
     sets: ConfidenceSets,
     replan_growth: f64,
-    replan_at: Vec<u32>,    // [rows], visits at which a new plan is due
-    refreshed_at: Vec<u32>, // [rows], visits when the sets were refreshed last
+    replan_at: Vec<u64>,    // [rows], visits at which a new plan is due
+    refreshed_at: Vec<u64>, // [rows], visits when the sets were refreshed last
     threshold: f64,
     upper_cost: Signal,
     /// Follow from the counts; None until the next plan of a learner that was stored.
@@ -141,7 +142,7 @@ impl PlausibleModel {
 
     fn check(&self, seen: &Trajectory) -> Result<()> {
         let shape = self.tally.shape();
-        self.tally.check_costs(seen)?;
+        self.tally.check(seen)?;
         self.sets.check(seen)?;
         if self.knowledge.support.is_none() || seen.shape() != shape {
             return Ok(());
@@ -169,8 +170,8 @@ impl PlausibleModel {
             if changed {
                 self.sets.refresh(row, &self.tally)?;
                 self.refreshed_at[row] = visits;
-                let grown = (f64::from(visits) * (1.0 + self.replan_growth)).ceil();
-                self.replan_at[row] = (grown as u32).max(visits + 1);
+                let grown = (from_count(visits) * (1.0 + self.replan_growth)).ceil();
+                self.replan_at[row] = (grown as u64).max(visits + 1);
             }
             if changed || stored {
                 tables.optimism.refresh(row, &self.tally, &self.knowledge);
@@ -206,7 +207,7 @@ impl PlausibleModel {
         declared: &Signal,
         row: usize,
     ) -> Result<()> {
-        let (visits, (step, pair)) = (f64::from(self.tally.visits(row)), self.tally.place(row));
+        let (visits, (step, pair)) = (from_count(self.tally.visits(row)), self.tally.place(row));
         let actions = self.tally.shape().num_actions();
         let index = [step, pair / actions, pair % actions];
         let exists = |actions: &StandIns| actions.exists(index[1], index[2]);

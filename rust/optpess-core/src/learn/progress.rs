@@ -5,6 +5,7 @@ use crate::confidence::{Bonus, SafetyMargin, bisect_first};
 use crate::error::Result;
 use crate::evaluate::{OccupancyMeasure, evaluate, occupancy};
 use crate::learn::{AnyLearner, Learner, OptPessLp, PessimisticSet};
+use crate::number::from_count;
 
 /// The largest number of episodes that an estimate of the gate's opening searches.
 pub(crate) const LAST_SEARCHED: u64 = 1_000_000_000_000_000_000;
@@ -122,7 +123,7 @@ fn shut_for(learner: &OptPessLp, margin: &SafetyMargin) -> Result<Option<u64>> {
         bonus,
         margin,
     };
-    let visits = |row: usize| f64::from(estimates.visits()[row]);
+    let visits = |row: usize| from_count(estimates.visits()[row]);
     Ok(opening.first(1, |row| estimates.mean_cost(row), visits))
 }
 

@@ -12,7 +12,7 @@ use crate::confidence::{OptimisticCost, OptimisticReward, PessimisticCost};
 use crate::error::{Error, Result};
 use crate::learn::{AnyLearner, Learner, LiveLearner, OptPessLp, OptPessMix, OptPessPrimalDual};
 use crate::plan::{ActionPoint, ChordSearch, GreedyPlan};
-use crate::shape::Shape;
+use crate::shape::{Shape, with_stored_bytes};
 use crate::table::zeros;
 
 /// The first bytes of everything that is stored here; the last one is the version of the form.
@@ -41,7 +41,7 @@ pub(crate) fn from_bytes<T: DeserializeOwned>(what: &'static str, bytes: &[u8]) 
     if tag != TAG || sum != checksum(value).to_le_bytes() {
         return Err(refused);
     }
-    match postcard::take_from_bytes(value) {
+    match with_stored_bytes(value.len(), || postcard::take_from_bytes(value)) {
         Ok((found, [])) => Ok(found),
         _ => Err(refused),
     }
@@ -66,15 +66,9 @@ pub(crate) fn check(what: &'static str, fits: bool) -> Result<()> {
 /// Refuses a search of another shape.
 pub(crate) fn check_search<P: ActionPoint>(search: &ChordSearch<P>, shape: Shape) -> Result<()> {
     let chord = search.chord();
-    for point in [chord.below(), chord.above()] {
-        let actions = point.actions();
-        let exist = actions
-            .iter()
-            .all(|&action| (action as usize) < shape.num_actions());
-        let fits = exist && actions.len() == shape.horizon() * shape.num_states();
-        check("the last plan of a learner", fits)?;
-    }
-    Ok(())
+    let ends = [chord.below(), chord.above()];
+    let fits = ends.iter().all(|point| point.fits(shape));
+    check("the last plan of a learner", fits)
 }
 
 impl LiveLearner {
@@ -107,7 +101,7 @@ impl AnyLearner {
             check("the baseline of a learner", baseline.shape() == shape)?;
         }
         if let Some(mixture) = self.mixture() {
-            mixture.check_stored(shape, self.cost_limits().len())?;
+            mixture.check_stored(shape, &self.cost_limits())?;
         }
         match self {
             Self::OptPessLp(learner) => learner.check_stored(),

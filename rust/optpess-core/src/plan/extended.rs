@@ -82,6 +82,11 @@ impl ActionPoint for ExtendedVertex {
     fn actions(&self) -> &[u32] {
         &self.vertex.actions
     }
+
+    fn fits(&self, shape: Shape) -> bool {
+        let rows = (shape.horizon() - 1) * shape.num_states() * shape.num_states();
+        self.vertex.fits(shape) && self.rows.len() == rows
+    }
 }
 
 /// The kernel of a vertex: for any action, the row of the action that the policy takes.
@@ -138,6 +143,11 @@ pub struct ExtendedWork {
 }
 
 impl ExtendedWork {
+    /// H, |S|, |A|.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// A workspace for problems of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {

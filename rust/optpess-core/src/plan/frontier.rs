@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::control::Control;
-use crate::error::{Error, Result};
+use crate::error::{ArrayIndex, Error, Result};
 use crate::parallel::Workers;
 use crate::plan::known::{KnownOracle, KnownProblem, KnownVertex};
 use crate::plan::problem::{Objective, Oracle, PlanningProblem, Point};
@@ -85,6 +85,12 @@ pub fn frontier_to<R: StepSignal + Sync, C: StepSignal + Sync>(
     let noise = 16.0 * f64::EPSILON * (problem.shape.horizon() as f64 + 8.0);
     let least = ask(Question::End(Objective::LeastCost))?;
     let most = ask(Question::End(Objective::MostReward))?;
+    for found in [least.cost, least.reward, most.cost, most.reward] {
+        if !found.is_finite() {
+            let place = ArrayIndex::scalar("the value of a policy");
+            return Err(Error::NotFinite { place, found });
+        }
+    }
     let mut curve = Polygon::new(noise, request, least, most);
     let mut stopped = false;
     while let Some(edge) = curve.next_edge() {

@@ -27,6 +27,22 @@ impl MirrorAscent {
         })
     }
 
+    /// Whether stored logarithms are those of a policy of this shape.
+    pub(crate) fn fits(&self, shape: Shape) -> bool {
+        let is_policy = |row: &[f64]| {
+            let largest = row
+                .iter()
+                .fold(f64::NEG_INFINITY, |most, &weight| most.max(weight));
+            row.iter().all(|weight| weight.is_finite()) && (-100.0..100.0).contains(&largest)
+        };
+        self.shape == shape
+            && self.weights.len() == shape.triples()
+            && self
+                .weights
+                .chunks_exact(shape.num_actions())
+                .all(is_policy)
+    }
+
     /// One step: pi(a|s) becomes proportional to pi(a|s) exp(step gain(s,a)), where `gain` is a function
     /// of the flat index of (h, s, a).
     pub fn ascend(&mut self, step: f64, gain: impl Fn(usize) -> f64) {

@@ -98,6 +98,13 @@ pub trait Point: Sized {
 pub trait ActionPoint: Point {
     /// The action at each step and state, `[H, S]`.
     fn actions(&self) -> &[u32];
+
+    /// Whether a stored point is one of a problem of this shape.
+    fn fits(&self, shape: Shape) -> bool {
+        let exists = |&action: &u32| (action as usize) < shape.num_actions();
+        let actions = self.actions();
+        actions.iter().all(exists) && actions.len() == shape.horizon() * shape.num_states()
+    }
 }
 
 /// Finds extreme points of a polytope of points (cost, reward). Owns or borrows its workspace, so that its methods
@@ -296,6 +303,11 @@ pub struct PlanningWork {
 }
 
 impl PlanningWork {
+    /// H, |S|, |A|.
+    pub(crate) fn shape(&self) -> Shape {
+        self.shape
+    }
+
     /// A workspace for problems of this shape.
     pub fn new(shape: Shape) -> Result<Self> {
         Ok(Self {

@@ -139,7 +139,7 @@ pub struct Recorder<'a, V: Number = f64> {
     rewards: Spread<V>,    // V(r) since the last record point
     costs: Vec<Spread<V>>, // [M], V(c_m) since the last record point
     worst_violation: V,
-    violating_episodes: V, // below 2^32, so exact
+    violating_episodes: V, // below 2^53, so exact
     /// How many replicates have never violated the limit.
     never_violating: usize,
     episodes: u64,

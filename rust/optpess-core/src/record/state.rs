@@ -53,7 +53,20 @@ impl RecorderState {
             .plays
             .iter()
             .try_fold(0_u64, |sum, &n| sum.checked_add(n));
+        let sums = [
+            &record.reward_regret,
+            &record.signed_violation,
+            &record.strong_violation,
+            &record.multiplier,
+        ];
+        // The least and the greatest of no episodes are infinite.
+        let mut spreads = self.costs.iter().chain([&self.rewards]);
         let fits = [
+            self.sums.as_flattened().iter().all(|sum| sum.is_finite()),
+            sums.iter()
+                .all(|curve| curve.iter().all(|sum| sum.is_finite())),
+            spreads.all(|[sum, least, most]| sum.is_finite() && !least.is_nan() && !most.is_nan()),
+            !self.worst_violation.is_nan(),
             self.last_point == last_point,
             curves.iter().all(|curve| curve.len() == taken),
             per_limit
@@ -141,5 +154,31 @@ impl<'a, V: Number> Recorder<'a, V> {
             .filter(|record| record.first_violation.is_none());
         recorder.never_violating = never.count();
         Ok(recorder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_with_what_is_no_number_is_refused() {
+        let points = [1, 2, 4];
+        let recorder = Recorder::<f64>::new(&points, 1.0, &[0.5], 1);
+        let state = recorder.state(0);
+        let resumed = |state: RecorderState| {
+            Recorder::<f64>::resumed(&points, 1.0, &[0.5], vec![state]).map(|_| ())
+        };
+        resumed(state.clone()).unwrap();
+        for number in [f64::NAN, f64::INFINITY] {
+            for which in 0..3 {
+                let mut forged = state.clone();
+                forged.sums[which][1] = number;
+                assert!(resumed(forged).is_err());
+            }
+            let mut forged = state.clone();
+            forged.rewards[0] = number;
+            assert!(resumed(forged).is_err());
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::confidence::constants::{Schedule, log_factor, multiplier_bound, tight
 use crate::confidence::{DeviationRadii, SafetyMargin};
 use crate::learn::{AnyLearner, Figures, Learner, Mixture, PolicySource};
 use crate::model::ConstrainedMdp;
+use crate::number::from_count;
 use crate::record::CompensatedSum;
 use crate::run::assumption::{SafetyClaim, excess_over};
 use crate::run::episode_loop::{EpisodeFacts, Observer};
@@ -191,14 +192,19 @@ impl<'m> Auditor<'m> {
         self.state.findings()
     }
 
-    /// Notes a check, which fails if `excess` is positive.
+    /// Notes a check, which fails if `excess` is positive, or no number.
     #[inline(always)]
     fn note(&mut self, check: Check, excess: f64) {
         let finding = &mut self.state.audit.findings[check as usize];
         finding.made += 1;
-        if excess > 0.0 {
+        if excess > 0.0 || excess.is_nan() {
             finding.failed += 1;
             finding.first_failure.get_or_insert(self.state.episode);
+            let excess = if excess.is_nan() {
+                f64::INFINITY
+            } else {
+                excess
+            };
             finding.worst_excess = finding.worst_excess.max(excess);
         }
     }
@@ -294,17 +300,17 @@ impl<'m> Auditor<'m> {
     fn check_sums(&mut self, learner: &AnyLearner, row: usize, [reward, cost]: [f64; 2]) {
         let estimates = learner.estimates();
         let (reward_sums, cost_sums) = estimates.sums();
-        let visits = f64::from(estimates.visits()[row]);
+        let visits = from_count(estimates.visits()[row]);
         let sums = &mut self.state.sums[row];
         let terms = [(reward, reward_sums[row]), (cost, cost_sums[row])];
-        let mut excess = f64::NEG_INFINITY;
-        for (sum, (term, kept)) in sums.iter_mut().zip(terms) {
+        let excesses = sums.iter_mut().zip(terms).map(|(sum, (term, kept))| {
             sum.add(term);
             let value = sum.value();
             // Each of N additions rounds a sum of at most that size.
             let rounding = visits * f64::EPSILON * value.abs().max(visits);
-            excess = excess.max((kept - value).abs() - rounding);
-        }
+            (kept - value).abs() - rounding
+        });
+        let excess = excesses.fold(f64::NEG_INFINITY, largest);
         self.note(Check::Drift, excess);
     }
 
@@ -318,7 +324,7 @@ impl<'m> Auditor<'m> {
             let drift = kept.iter().map(|(state, probability)| {
                 (probability - estimates.frequency(step, pair, state)).abs()
             });
-            let drift = drift.fold(0.0, f64::max);
+            let drift = drift.fold(0.0, largest);
             self.note(Check::Drift, drift);
         }
     }
@@ -354,6 +360,15 @@ impl<'m> Auditor<'m> {
         // Line 7 adds three numbers to lambda; each addition loses at most half a unit in the last place.
         let size = learner.multiplier() + cost + epsilon + limit;
         self.state.multiplier_rounding += 1.5 * f64::EPSILON * size;
+    }
+}
+
+/// The larger of two; NaN if one of them is.
+fn largest(first: f64, second: f64) -> f64 {
+    if second <= first || first.is_nan() {
+        first
+    } else {
+        second
     }
 }
 

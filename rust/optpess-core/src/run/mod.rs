@@ -11,6 +11,8 @@ mod replicate;
 mod sample;
 mod snapshot;
 mod task;
+#[cfg(test)]
+mod tests;
 
 pub use crate::control::Control;
 pub use crate::fast::EngineChoice;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::gamma::{gamma_excess, gamma_excess_half, gamma_excess_one, ln_gamma};
+use crate::number::from_count;
 
 /// Newton's method stops at a step that is this small a part of the variable; the expectation then errs by its square.
 const LAST_STEP: f64 = 1e-5;
@@ -26,7 +27,7 @@ impl DirichletSet {
     /// After draws with these counts (zeros may be left out), with the threshold ln(1/alpha) and m possible
     /// successors. Rounded outwards.
     #[must_use]
-    pub fn new(threshold: f64, num_successors: usize, counts: impl Iterator<Item = u32>) -> Self {
+    pub fn new(threshold: f64, num_successors: usize, counts: impl Iterator<Item = u64>) -> Self {
         if num_successors <= 1 {
             return Self { radius: 0.0 };
         }
@@ -37,7 +38,7 @@ impl DirichletSet {
         let (mut draws, mut seen) = (0.0, 0.0);
         let mut regrets = [0.0; 3]; // of the priors 1/m, 1/2, 1
         for count in counts.filter(|&count| count > 0) {
-            let count = f64::from(count);
+            let count = from_count(count);
             draws += count;
             seen += 1.0;
             regrets[0] += ln_gamma_sparse - gamma_excess(count, sparse);
@@ -371,7 +372,11 @@ mod tests {
             &[0, 7, 0, 0, 0, 0, 2],
         ] {
             let draws: u32 = counts.iter().sum();
-            let set = DirichletSet::new(3.0, counts.len(), counts.iter().copied());
+            let set = DirichletSet::new(
+                3.0,
+                counts.len(),
+                counts.iter().map(|&count| u64::from(count)),
+            );
             let expected = (3.0 + slow_regret(counts.len(), counts)) / f64::from(draws);
             assert!(
                 (0.0..1e-11).contains(&(set.radius() - expected)),
@@ -522,7 +527,7 @@ mod tests {
                         + usize::from(uniform > truth[0] + truth[1]);
                     counts[drawn] += 1;
                     let frequencies = counts.map(|count| f64::from(count) / f64::from(draws));
-                    let set = DirichletSet::new(threshold, 3, counts.into_iter());
+                    let set = DirichletSet::new(threshold, 3, counts.into_iter().map(u64::from));
                     divergence(&frequencies, &truth) > set.radius()
                 })
             });

@@ -23,6 +23,16 @@ pub struct KernelBox {
 }
 
 impl KernelBox {
+    /// Whether stored tables are those of a problem of this shape, with rows for each step.
+    pub(crate) fn fits(&self, shape: Shape) -> bool {
+        let rows = (shape.horizon() - 1) * shape.pairs();
+        let ends = [&self.lower, &self.width].map(|ends| ends.len() == rows * shape.num_states());
+        self.shape == shape
+            && self.stride == shape.pairs()
+            && ends == [true, true]
+            && self.unassigned_mass.len() == rows
+    }
+
     /// The set of all kernels.
     pub fn everything(shape: Shape) -> Result<Self> {
         Self::all_rows(shape, shape.horizon() - 1, shape.pairs())

@@ -8,6 +8,7 @@ use crate::confidence::sets::{BetaMixture, KernelBox};
 use crate::error::Result;
 use crate::estimate::Tally;
 use crate::knowledge::Knowledge;
+use crate::number::from_count;
 use crate::table::Signal;
 
 /// Upper ends of rewards, lower ends of costs, boxes of transitions. Rebuilt from counts; not stored.
@@ -39,7 +40,7 @@ impl OptimisticSets {
     /// Renews the sets of a row from its counts.
     pub fn refresh(&mut self, row: usize, tally: &Tally, knowledge: &Knowledge) {
         let (step, pair) = tally.place(row);
-        let visits = f64::from(tally.visits(row));
+        let visits = from_count(tally.visits(row));
         let clip = |sum: f64| sum.clamp(0.0, visits); // unbounded noise can leave the range
         let known = knowledge
             .rewards
@@ -59,7 +60,7 @@ impl OptimisticSets {
             return;
         }
         let states = tally.shape().num_states() as u32;
-        let draws = f64::from(tally.draws(row));
+        let draws = from_count(tally.draws(row));
         let support = knowledge.support.as_ref();
         let support = support.map(|support| support.successors(step, pair));
         let unseen = self.sequence.upper(draws, 0.0);
@@ -72,7 +73,7 @@ impl OptimisticSets {
                 .is_none_or(|list| list.next_if_eq(&&state).is_some());
             match seen.next_if(|(other, _)| *other == state) {
                 _ if possible && only => [1.0, 1.0],
-                Some(&(_, count)) => sequence.interval(draws, f64::from(count)).into(),
+                Some(&(_, count)) => sequence.interval(draws, from_count(count)).into(),
                 None if possible => [0.0, unseen],
                 None => [0.0, 0.0],
             }

@@ -10,6 +10,7 @@ use crate::confidence::sets::{BetaMixture, BoundedMean, DirichletSet, SubGaussia
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::estimate::Tally;
 use crate::knowledge::Knowledge;
+use crate::number::from_count;
 use crate::trajectory::Trajectory;
 
 /// The mass of the mixture's prior on the probabilities 0 and 1. It makes bounds of successors that were never seen
@@ -114,7 +115,7 @@ pub struct PlausibleRow {
     /// The ball around the frequencies.
     pub ball: DirichletSet,
     num_successors: usize,
-    draws: u32,
+    draws: u64,
 }
 
 impl PlausibleRow {
@@ -150,21 +151,21 @@ impl PlausibleRow {
         seen.map(|entry| (entry.frequency, values[entry.state as usize]))
     }
 
-    fn refresh(&mut self, counts: &[(u32, u32)], draws: u32, levels: Levels) -> Result<()> {
+    fn refresh(&mut self, counts: &[(u32, u64)], draws: u64, levels: Levels) -> Result<()> {
         if self.num_successors <= 1 || draws == self.draws {
             return Ok(());
         }
         self.draws = draws;
         let sequence = BetaMixture::with_endpoint_mass(levels.entry, ENDPOINT_MASS)?;
-        let visits = f64::from(draws);
+        let visits = from_count(draws);
         let unseen = sequence.upper(visits, 0.0);
         for entry in &mut self.entries {
             let count = count_of(counts, entry.state);
-            entry.frequency = f64::from(count) / visits;
+            entry.frequency = from_count(count) / visits;
             let (lower, upper) = if count == 0 {
                 (0.0, unseen)
             } else {
-                sequence.interval(visits, f64::from(count))
+                sequence.interval(visits, from_count(count))
             };
             (entry.lower, entry.upper) = intersect((entry.lower, entry.upper), (lower, upper));
         }
@@ -174,9 +175,9 @@ impl PlausibleRow {
                     .entries
                     .binary_search_by_key(&state, |entry| entry.state)
                 {
-                    let found = sequence.interval(visits, f64::from(count));
+                    let found = sequence.interval(visits, from_count(count));
                     let (lower, upper) = intersect((0.0, self.unseen), found);
-                    let frequency = f64::from(count) / visits;
+                    let frequency = from_count(count) / visits;
                     self.entries.insert(
                         place,
                         Entry {
@@ -222,7 +223,7 @@ impl PlausibleRow {
     }
 }
 
-fn count_of(counts: &[(u32, u32)], state: u32) -> u32 {
+fn count_of(counts: &[(u32, u64)], state: u32) -> u64 {
     let found = counts.iter().find(|(other, _)| *other == state);
     found.map_or(0, |(_, count)| *count)
 }
@@ -393,7 +394,7 @@ impl ConfidenceSets {
                 Observations::SubGaussian { variance_proxy } => {
                     let sequence = SubGaussianMixture::new(variance_proxy, levels.cost)?;
                     let sum = tally.cost_sum(row, constraint);
-                    sequence.interval(f64::from(visits), sum, (0.0, 1.0))
+                    sequence.interval(from_count(visits), sum, (0.0, 1.0))
                 }
             };
             (cost.lower, cost.upper) = intersect((cost.lower, cost.upper), found);

@@ -12,6 +12,7 @@ use crate::fast::batch::trajectory::BatchTrajectory;
 use crate::fast::lane::{Lane, lane_sums, row_sums};
 use crate::learn::{Learner, OptPessPrimalDual, dual_update};
 use crate::model::InitialDistribution;
+use crate::number::from_count;
 use crate::shape::Shape;
 use crate::table::zeros;
 
@@ -115,7 +116,7 @@ impl<V: Lane> BatchLearners<V> {
         let of = |lane: usize| estimates[place(lane)];
         for row in 0..self.shape.triples() {
             let mut pair = Pair {
-                visits: V::from_lanes(|lane| f64::from(of(lane).visits()[row])),
+                visits: V::from_lanes(|lane| from_count(of(lane).visits()[row])),
                 reward_sum: V::from_lanes(|lane| of(lane).sums().0[row]),
                 cost_sum: V::from_lanes(|lane| of(lane).sums().1[row]),
                 ..Pair::default()
@@ -127,10 +128,10 @@ impl<V: Lane> BatchLearners<V> {
             self.pairs[row] = pair;
         }
         let counts = estimates.iter().map(|each| each.kernel().in_full());
-        let counts: Vec<(Vec<u32>, Vec<f64>)> = counts.collect::<Result<_>>()?;
+        let counts: Vec<(Vec<u64>, Vec<f64>)> = counts.collect::<Result<_>>()?;
         for entry in 0..counts[0].0.len() {
-            let count = V::from_lanes(|lane| f64::from(counts[place(lane)].0[entry]));
-            let visits = V::from_lanes(|lane| f64::from(of(lane).visits()[entry / states].max(1)));
+            let count = V::from_lanes(|lane| from_count(counts[place(lane)].0[entry]));
+            let visits = V::from_lanes(|lane| from_count(of(lane).visits()[entry / states].max(1)));
             self.counts[entry] = count;
             self.kernel[entry] = count.zip(visits, |count, visits| count / visits);
         }
@@ -149,8 +150,8 @@ impl<V: Lane> BatchLearners<V> {
                 .map(|pair| of_pair(pair).lane(lane))
                 .collect()
         };
-        let whole = |numbers: Vec<f64>| numbers.into_iter().map(|count| count as u32).collect();
-        // Counts are below 2^32, so exact.
+        let whole = |numbers: Vec<f64>| numbers.into_iter().map(|count| count as u64).collect();
+        // Counts are below 2^53, so exact.
         let counts = self.counts.iter().map(|count| count.lane(lane)).collect();
         let estimates = first.estimates().with_counts(
             whole(column(&|pair| pair.visits)),
@@ -158,7 +159,7 @@ impl<V: Lane> BatchLearners<V> {
                 column(&|pair| pair.reward_sum),
                 column(&|pair| pair.cost_sum),
             ],
-            &(whole(counts) as Vec<u32>),
+            &(whole(counts) as Vec<u64>),
         )?;
         let multiplier = self.multiplier.lane(lane);
         let actions: Vec<u32> = self

@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::estimate::RowEstimate;
 use crate::learn::BiasedSignals;
 use crate::learn::peers::{Algorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::check;
 use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
@@ -65,6 +66,16 @@ impl AlwaysBaseline {
 
 impl Algorithm for BaselineAlgorithm {
     const PROMISE: &'static str = "no violation; regret linear in K unless the baseline is optimal";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        let signals = self.reward == OptimisticReward::for_bounded_violation(shape, 0.0)?
+            && self.cost == OptimisticCost::new(shape, 0.0)?
+            && self.bonuses.len() == shape.triples()
+            && self.bonuses.iter().all(|&bonus| bonus.to_bits() == 0);
+        check("the signals of a learner", signals)?;
+        known.check_baseline(&self.baseline)
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, _: &PeerRadii) {
         self.reward.update(row, 0.0);

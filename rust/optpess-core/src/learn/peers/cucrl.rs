@@ -19,6 +19,7 @@ use crate::estimate::RowEstimate;
 use crate::evaluate::Evaluator;
 use crate::learn::BiasedSignals;
 use crate::learn::peers::{Algorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::{check, check_search};
 use crate::learn::{PolicySource, SafeBaseline};
 use crate::model::{InitialDistribution, Kernel, StepKernel};
 use crate::plan::{ChordSearch, PlainOracle, PlanningProblem, PlanningWork};
@@ -56,6 +57,21 @@ impl KnownTransitions {
             }
         }
         Ok(Self { shape, data })
+    }
+
+    /// Whether stored rows are distributions of a problem of this shape.
+    fn fits(&self, shape: Shape) -> bool {
+        let rows = (shape.horizon() - 1) * shape.pairs();
+        let is_distribution = |row: &[f64]| {
+            let sum: f64 = row.iter().sum();
+            row.iter().all(|&p| p >= 0.0) && (sum - 1.0).abs() <= SUM_TOLERANCE
+        };
+        self.shape == shape
+            && self.data.len() == rows * shape.num_states()
+            && self
+                .data
+                .chunks_exact(shape.num_states())
+                .all(is_distribution)
     }
 
     fn row(&self, step: usize, pair: usize) -> &[f64] {
@@ -148,6 +164,19 @@ impl CucrlAlgorithm {
 impl Algorithm for CucrlAlgorithm {
     const PROMISE: &'static str =
         "no violation with probability 1 - delta, if the given transitions are the true ones";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        let signals = self.reward == OptimisticReward::for_bounded_violation(shape, 0.0)?
+            && self.cost == PessimisticCost::new(shape, 0.0)?
+            && self.bonuses.len() == shape.triples();
+        check("the signals of a learner", signals)?;
+        check("the transitions of a learner", self.transitions.fits(shape))?;
+        let work = self.work.shape() == shape && self.evaluator.shape() == shape;
+        check("the workspace of a learner", work)?;
+        known.check_baseline(&self.baseline)?;
+        check_search(&self.search, shape)
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         let bonus = radii.observation(row.visits);

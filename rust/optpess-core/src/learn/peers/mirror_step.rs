@@ -50,6 +50,25 @@ impl MirrorStep {
         })
     }
 
+    /// Whether this is a later state of a fresh one for problems of this shape.
+    pub(crate) fn fits(&self, shape: Shape, fresh: &Self) -> bool {
+        let constants = |step: &Self| {
+            let numbers = [
+                step.policy_step,
+                step.dual_step,
+                step.multiplier_cap,
+                step.cost_limit,
+            ];
+            numbers.map(f64::to_bits)
+        };
+        constants(self) == constants(fresh)
+            && self.ascent.fits(shape)
+            && self.rewards.fits(shape)
+            && self.costs.fits(shape)
+            && (0.0..=self.multiplier_cap).contains(&self.multiplier)
+            && self.cost.is_finite()
+    }
+
     /// Writes the iterate and evaluates it, with clipped action values.
     pub(crate) fn play<K: StepKernel>(
         &mut self,

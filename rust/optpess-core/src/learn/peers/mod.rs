@@ -32,11 +32,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::actions::StandIns;
 use crate::confidence::{Guarantee, LearningTerms, PeerRadii, SafetyMargin};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::estimate::{EmpiricalKernel, Estimates, RowEstimate, RowListener};
 use crate::learn::stored::check;
 use crate::learn::{
     BiasedSignals, Deployment, Experience, Figures, Learner, Mixture, PolicySource, Protocol,
+    SafeBaseline,
 };
 use crate::model::InitialDistribution;
 use crate::policy::MarkovPolicy;
@@ -73,6 +74,24 @@ impl PeerExperience {
         self.cost_limit
     }
 
+    /// A fresh algorithm with the margin and the terms that are known.
+    fn fresh<A: MarginAlgorithm>(&self) -> Result<A> {
+        match &self.margin {
+            Some(margin) => A::new(self.shape(), margin, self.experience.terms()),
+            None => Err(Error::StoredState {
+                what: "the margin of a learner",
+            }),
+        }
+    }
+
+    /// Refuses a stored safe policy of another shape, or with another limit or margin.
+    fn check_baseline(&self, baseline: &SafeBaseline) -> Result<()> {
+        let fits = baseline.policy().shape() == self.shape()
+            && baseline.cost_limit().to_bits() == self.cost_limit.to_bits()
+            && baseline.margin() == self.margin;
+        check("the baseline of a learner", fits)
+    }
+
     /// Moves the probability of actions that do not exist to those they stand in for.
     fn fold(&self, policy: &mut MarkovPolicy) {
         self.experience.fold(policy);
@@ -96,6 +115,9 @@ pub struct Proposal {
 pub trait Algorithm: Send + Sync {
     /// What its paper proves, in words.
     const PROMISE: &'static str;
+
+    /// Refuses stored parts that do not fit what is known.
+    fn check_stored(&self, known: &PeerExperience) -> Result<()>;
 
     /// Updates the signals of a row from its new averages.
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii);
@@ -203,7 +225,19 @@ impl<A: Algorithm> Peer<A> {
         check("the radii of a learner", radii.contains(&self.known.radii))?;
         let policies = [&self.policy, &self.candidate];
         let policies = policies.iter().all(|policy| policy.shape() == shape);
-        check("the policies of a learner", policies)
+        check("the policies of a learner", policies)?;
+        let margin = self.known.margin.is_none_or(|margin| {
+            margin.cost_limit().to_bits() == self.known.cost_limit.to_bits()
+                && margin.check_horizon(shape.horizon()).is_ok()
+        });
+        check("the margin of a learner", margin)?;
+        let proposed = self
+            .proposal
+            .iter()
+            .flat_map(|found| [found.reward, found.cost]);
+        let numbers = proposed.flatten().all(|value| !value.is_nan());
+        check("the last plan of a learner", numbers)?;
+        self.algorithm.check_stored(&self.known)
     }
 
     /// Updates averages and signals of every row counted since the last refresh.

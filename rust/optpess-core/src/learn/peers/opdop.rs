@@ -17,7 +17,9 @@ use crate::learn::BiasedSignals;
 use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
 use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::check;
 use crate::model::StepKernel;
+use crate::number::from_count;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -48,8 +50,8 @@ impl MarginAlgorithm for OpdopAlgorithm {
 }
 
 /// N / (N + 1), which turns an average over N into one over N + 1.
-fn shrinkage(visits: u32) -> f64 {
-    f64::from(visits) / (f64::from(visits) + 1.0)
+fn shrinkage(visits: u64) -> f64 {
+    from_count(visits) / (from_count(visits) + 1.0)
 }
 
 /// Frequencies over N + 1 instead of N: every row loses some mass.
@@ -78,6 +80,15 @@ impl StepKernel for Regularised<'_> {
 impl Algorithm for OpdopAlgorithm {
     const PROMISE: &'static str =
         "regret and weak violation of order sqrt(K) with probability 1 - delta";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        let fresh: Self = known.fresh()?;
+        check("the signals of a learner", self.signals.fits(shape)?)?;
+        let iterate = self.iterate.fits(shape, &fresh.iterate)
+            && self.uniform_share.to_bits() == fresh.uniform_share.to_bits();
+        check("the policy of a learner", iterate)
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         let shrunk = RowEstimate {

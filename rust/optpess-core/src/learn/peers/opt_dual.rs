@@ -15,6 +15,7 @@ use crate::learn::BiasedSignals;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::Plausible;
 use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::check;
 use crate::plan::{ActionPoint, ExtendedOracle, ExtendedVertex, ExtendedWork, Oracle, Point};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -49,6 +50,18 @@ impl MarginAlgorithm for DualAlgorithm {
 impl Algorithm for DualAlgorithm {
     const PROMISE: &'static str =
         "regret and weak violation of order sqrt(K) with probability 1 - delta";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        check("the signals of a learner", self.plausible.fits(shape)?)?;
+        let plan = self.work.shape() == shape && self.found.fits(shape);
+        check("the last plan of a learner", plan)?;
+        let fresh: Self = known.fresh()?;
+        let dual = self.dual_step.to_bits() == fresh.dual_step.to_bits()
+            && self.cost_limit.to_bits() == fresh.cost_limit.to_bits()
+            && (0.0..f64::INFINITY).contains(&self.multiplier);
+        check("the multiplier of a learner", dual)
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.plausible.update_row(row, radii);

@@ -15,6 +15,7 @@ use crate::learn::BiasedSignals;
 use crate::learn::peers::mirror_step::{MirrorStep, Steps};
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
 use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::check;
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -46,6 +47,16 @@ impl MarginAlgorithm for MirrorAlgorithm {
 impl Algorithm for MirrorAlgorithm {
     const PROMISE: &'static str =
         "regret and weak violation of order sqrt(K) with probability 1 - delta";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        let fresh: Self = known.fresh()?;
+        check("the signals of a learner", self.signals.fits(shape)?)?;
+        check(
+            "the policy of a learner",
+            self.iterate.fits(shape, &fresh.iterate),
+        )
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.signals

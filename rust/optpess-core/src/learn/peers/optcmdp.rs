@@ -17,6 +17,7 @@ use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::Plausible;
 use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::check;
 use crate::plan::{ExtendedOracle, ExtendedVertex, ExtendedWork};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -45,6 +46,13 @@ impl MarginAlgorithm for PlausibleAlgorithm {
 impl Algorithm for PlausibleAlgorithm {
     const PROMISE: &'static str =
         "regret and strong violation of order sqrt(K) with probability 1 - delta";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        check("the signals of a learner", self.plausible.fits(shape)?)?;
+        check("the workspace of a learner", self.work.shape() == shape)?;
+        self.plan.check_stored(shape)
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.plausible.update_row(row, radii);

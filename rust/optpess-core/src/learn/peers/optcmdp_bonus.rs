@@ -15,6 +15,7 @@ use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
 use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::check;
 use crate::plan::{PlainOracle, PlanningWork, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -43,6 +44,13 @@ impl MarginAlgorithm for BonusAlgorithm {
 impl Algorithm for BonusAlgorithm {
     const PROMISE: &'static str =
         "regret and strong violation of order sqrt(K) with probability 1 - delta";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        check("the signals of a learner", self.signals.fits(shape)?)?;
+        check("the workspace of a learner", self.work.shape() == shape)?;
+        self.plan.check_stored(shape)
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.signals

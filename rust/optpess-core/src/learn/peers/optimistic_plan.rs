@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::learn::PolicySource;
 use crate::learn::peers::{PeerExperience, Proposal};
+use crate::learn::stored::{check, check_search};
 use crate::plan::{ActionPoint, ChordSearch, MixingOracle};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
@@ -23,6 +24,15 @@ impl<P: ActionPoint> OptimisticPlan<P> {
             search: ChordSearch::new(shape)?,
             completion: MarkovPolicy::uniform(shape)?,
         })
+    }
+
+    /// Refuses a stored plan of another shape.
+    pub(crate) fn check_stored(&self, shape: Shape) -> Result<()> {
+        check_search(&self.search, shape)?;
+        check(
+            "the last plan of a learner",
+            self.completion.shape() == shape,
+        )
     }
 
     /// Writes the policy of the best point within the limit into `policy`; `source` names it.

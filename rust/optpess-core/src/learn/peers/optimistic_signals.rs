@@ -33,6 +33,15 @@ impl OptimisticSignals {
         })
     }
 
+    /// Whether stored tables are those of a problem of this shape.
+    pub(crate) fn fits(&self, shape: Shape) -> Result<bool> {
+        let fresh = Self::new(shape)?;
+        Ok(self.reward == fresh.reward
+            && self.cost == fresh.cost
+            && self.bonuses.len() == fresh.bonuses.len()
+            && self.pairs == fresh.pairs)
+    }
+
     pub(crate) fn update_row(&mut self, row: &RowEstimate<'_>, bonus: f64) {
         self.reward.update(row, bonus);
         self.cost.update(row, bonus);
@@ -76,6 +85,11 @@ impl Plausible {
             signals: OptimisticSignals::new(shape)?,
             kernels: KernelBox::everything(shape)?,
         })
+    }
+
+    /// Whether stored tables are those of a problem of this shape.
+    pub(crate) fn fits(&self, shape: Shape) -> Result<bool> {
+        Ok(self.signals.fits(shape)? && self.kernels.fits(shape))
     }
 
     pub(crate) fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {

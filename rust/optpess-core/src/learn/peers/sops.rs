@@ -34,10 +34,12 @@ use crate::learn::BaselineClaim;
 use crate::learn::peers::optimistic_plan::OptimisticPlan;
 use crate::learn::peers::optimistic_signals::Plausible;
 use crate::learn::peers::{Algorithm, Peer, PeerExperience, Proposal};
+use crate::learn::stored::check;
 use crate::learn::{
     BiasedSignals, Member, MemberPolicy, Mixture, PolicySource, SafeBaseline, largest_weight,
 };
 use crate::model::InitialDistribution;
+use crate::number::from_count;
 use crate::plan::{ExtendedOracle, ExtendedVertex, ExtendedWork};
 use crate::policy::MarkovPolicy;
 use crate::random::Coin;
@@ -60,7 +62,7 @@ pub struct SopsAlgorithm {
     work: ExtendedWork,
     evaluator: Evaluator,
     order: Vec<u32>,   // [S], workspace
-    planned: Vec<u32>, // [H, S, A], the counts of the last plan
+    planned: Vec<u64>, // [H, S, A], the counts of the last plan
     replan: bool,
     /// The mixture of the last plan, and the candidate's values in it.
     deployed: Option<(Mixture, Proposal)>,
@@ -181,6 +183,28 @@ impl Algorithm for SopsAlgorithm {
     const PROMISE: &'static str =
         "no violation with probability 1 - delta, for the expected cost over the coin too";
 
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        check("the signals of a learner", self.plausible.fits(shape)?)?;
+        check(
+            "the signals of a learner",
+            self.cost == PessimisticCost::new(shape, 0.0)?,
+        )?;
+        let tables = self.order.len() == shape.num_states()
+            && self.planned.len() == shape.triples()
+            && self.work.shape() == shape
+            && self.evaluator.shape() == shape;
+        check("the workspace of a learner", tables)?;
+        let baseline = self.baseline.policy().shape() == shape
+            && known.margin() == Some(self.margin)
+            && (0.0..=f64::MAX).contains(&self.growth);
+        check("the baseline of a learner", baseline)?;
+        if let Some((mixture, _)) = &self.deployed {
+            mixture.check_stored(shape, &[self.margin.cost_limit()])?;
+        }
+        self.plan.check_stored(shape)
+    }
+
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         let width = radii.sops_observation(row.visits);
         self.plausible.update_row_with(row, width, |frequency| {
@@ -189,8 +213,8 @@ impl Algorithm for SopsAlgorithm {
         let bound = (row.cost + width).min(1.0);
         self.cost.set(row.step, row.pair, bound, 0.0);
         let pairs = self.planned.len() / self.baseline.policy().shape().horizon();
-        let planned = f64::from(self.planned[row.step * pairs + row.pair]);
-        self.replan |= f64::from(row.visits) > (1.0 + self.growth) * planned;
+        let planned = from_count(self.planned[row.step * pairs + row.pair]);
+        self.replan |= from_count(row.visits) > (1.0 + self.growth) * planned;
     }
 
     fn plan(&mut self, known: &PeerExperience, policy: &mut MarkovPolicy) -> Result<Proposal> {

@@ -15,7 +15,8 @@ use crate::learn::BiasedSignals;
 use crate::learn::PolicySource;
 use crate::learn::peers::optimistic_signals::OptimisticSignals;
 use crate::learn::peers::{Algorithm, MarginAlgorithm, Peer, PeerExperience, Proposal};
-use crate::plan::{Oracle, PlainOracle, PlanningWork, Vertex};
+use crate::learn::stored::check;
+use crate::plan::{ActionPoint, Oracle, PlainOracle, PlanningWork, Vertex};
 use crate::policy::MarkovPolicy;
 use crate::shape::Shape;
 
@@ -43,6 +44,13 @@ impl MarginAlgorithm for UnconstrainedAlgorithm {
 impl Algorithm for UnconstrainedAlgorithm {
     const PROMISE: &'static str =
         "regret of order sqrt(K) against the best policy without a limit; no bound on violations";
+
+    fn check_stored(&self, known: &PeerExperience) -> Result<()> {
+        let shape = known.shape();
+        check("the signals of a learner", self.signals.fits(shape)?)?;
+        let plan = self.work.shape() == shape && self.found.fits(shape);
+        check("the last plan of a learner", plan)
+    }
 
     fn update_row(&mut self, row: &RowEstimate<'_>, radii: &PeerRadii) {
         self.signals
