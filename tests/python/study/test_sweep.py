@@ -369,7 +369,7 @@ def test_a_comparison_in_a_pool_that_is_stopped_carries_what_was_done(monkeypatc
         if done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("optpess.run.progress.ProgressBar.__call__", looked_at)
+    monkeypatch.setattr("optpess.progress.ProgressBar.__call__", looked_at)
     learners = {"first": safe(op.zoo.problem("pair")), "second": safe(op.zoo.problem("pair"))}
     with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt) as caught:
         op.compare(PAIR.model, learners, replicates=2, episodes=200, executor=pool)
