@@ -28,8 +28,8 @@ from optpess.arrays import (
 __all__ = [
     "Learner",
     "Model",
-    "StagedRollout",
     "SignalWatch",
+    "StagedRollout",
     "Transitions",
     "always_baseline",
     "backward_induction",
