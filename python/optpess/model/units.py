@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import as_array, number_text, real_number
+from optpess.checks import as_array, number_text, real_number, shown
 from optpess.display import short_repr
 from optpess.exceptions import InvalidInputError
 
@@ -22,6 +22,8 @@ Range: TypeAlias = tuple[float, float]
 CostRange: TypeAlias = Range | Sequence[Range]
 
 _UNIT: Range = (0.0, 1.0)
+# More ends of ranges than any model has; a view of one number may claim any length.
+_MAX_ENDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +197,14 @@ def _is_pair_of_numbers(given: object) -> bool:
 
 
 def _has_axes(given: object) -> bool:
-    return not isinstance(given, np.ndarray) or given.ndim > 0
+    """Whether an array can hold ranges: (low, high), or one such pair for each cost."""
+    return not isinstance(given, np.ndarray) or (given.ndim in (1, 2) and given.size <= _MAX_ENDS)
 
 
 def _elements(name: str, given: object) -> list[Any]:
     if isinstance(given, Iterable) and not isinstance(given, str | bytes) and _has_axes(given):
         return list(given)
-    raise InvalidInputError(f"{name} is {given!r}; it must be (low, high)")
+    raise InvalidInputError(f"{name} is {shown(given)}; it must be (low, high)")
 
 
 def _checked(name: str, given: object) -> Range:
