@@ -50,7 +50,7 @@ class Units:
     """The least and the largest cost of a step, for each constraint."""
 
     def __post_init__(self) -> None:
-        each = enumerate(_elements("cost_ranges", self.cost_ranges))
+        each = enumerate(_ends("cost_ranges", self.cost_ranges))
         ranges = tuple(_checked(f"cost_ranges[{m}]", pair) for m, pair in each)
         object.__setattr__(self, "reward_range", _checked("reward_range", self.reward_range))
         object.__setattr__(self, "cost_ranges", ranges)
@@ -197,8 +197,14 @@ def _is_pair_of_numbers(given: object) -> bool:
 
 
 def _has_axes(given: object) -> bool:
-    """Whether an array can hold ranges: (low, high), or one such pair for each cost."""
-    return not isinstance(given, np.ndarray) or (given.ndim in (1, 2) and given.size <= _MAX_ENDS)
+    return not isinstance(given, np.ndarray) or given.ndim > 0
+
+
+def _ends(name: str, given: object) -> list[Any]:
+    """What a range, or a sequence of them, holds."""
+    if isinstance(given, np.ndarray) and (given.ndim > 2 or given.size > _MAX_ENDS):
+        raise InvalidInputError(f"{name} has shape {list(given.shape)}; it must be (low, high)")
+    return _elements(name, given)
 
 
 def _elements(name: str, given: object) -> list[Any]:
@@ -209,7 +215,7 @@ def _elements(name: str, given: object) -> list[Any]:
 
 def _checked(name: str, given: object) -> Range:
     """A pair of finite numbers, the first below the second."""
-    pair = _elements(name, given)
+    pair = _ends(name, given)
     try:
         low, high = (real_number(name, number) for number in pair)  # no texts
     except ValueError:
