@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optpess.arrays import ArrayLike, FloatArray
-from optpess.checks import as_array, number_text, real_number
+from optpess.checks import as_array, number_text, real_number, shown
 from optpess.display import short_repr
 from optpess.exceptions import InvalidInputError
 
@@ -22,6 +22,8 @@ Range: TypeAlias = tuple[float, float]
 CostRange: TypeAlias = Range | Sequence[Range]
 
 _UNIT: Range = (0.0, 1.0)
+# More ends of ranges than any model has; a view of one number may claim any length.
+_MAX_ENDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Units:
     """The least and the largest cost of a step, for each constraint."""
 
     def __post_init__(self) -> None:
-        each = enumerate(_elements("cost_ranges", self.cost_ranges))
+        each = enumerate(_ends("cost_ranges", self.cost_ranges))
         ranges = tuple(_checked(f"cost_ranges[{m}]", pair) for m, pair in each)
         object.__setattr__(self, "reward_range", _checked("reward_range", self.reward_range))
         object.__setattr__(self, "cost_ranges", ranges)
@@ -198,15 +200,22 @@ def _has_axes(given: object) -> bool:
     return not isinstance(given, np.ndarray) or given.ndim > 0
 
 
+def _ends(name: str, given: object) -> list[Any]:
+    """What a range, or a sequence of them, holds."""
+    if isinstance(given, np.ndarray) and (given.ndim > 2 or given.size > _MAX_ENDS):
+        raise InvalidInputError(f"{name} has shape {list(given.shape)}; it must be (low, high)")
+    return _elements(name, given)
+
+
 def _elements(name: str, given: object) -> list[Any]:
     if isinstance(given, Iterable) and not isinstance(given, str | bytes) and _has_axes(given):
         return list(given)
-    raise InvalidInputError(f"{name} is {given!r}; it must be (low, high)")
+    raise InvalidInputError(f"{name} is {shown(given)}; it must be (low, high)")
 
 
 def _checked(name: str, given: object) -> Range:
     """A pair of finite numbers, the first below the second."""
-    pair = _elements(name, given)
+    pair = _ends(name, given)
     try:
         low, high = (real_number(name, number) for number in pair)  # no texts
     except ValueError:

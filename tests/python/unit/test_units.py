@@ -229,3 +229,12 @@ def test_a_run_on_a_model_in_units_plays_the_episodes_of_its_twin():
         traces.append(op.simulate(model, learner, seed=2, progress=False, trace=True).traces[0])
     np.testing.assert_array_equal(traces[0].states, traces[1].states)
     np.testing.assert_array_equal(traces[0].actions, traces[1].actions)
+
+
+@pytest.mark.parametrize("sizes", [(2**40,), (2, 2**40), (10**6, 10**6, 10**3)])
+def test_a_view_that_claims_any_length_is_no_range(sizes):
+    # A list of its entries was made first.
+    claimed = np.broadcast_to(0.5, sizes)
+    for given in ((claimed, ((0, 1),)), ((0, 1), claimed)):
+        with pytest.raises(op.InvalidInputError, match="it must be"):
+            op.Units(*given)
