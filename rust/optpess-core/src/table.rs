@@ -92,11 +92,35 @@ fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
 
 /// g_h(s, a), stored for each step, or once when it is the same at every step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "StoredSignal")]
 pub struct Signal {
     shape: Shape,
     /// Distance between steps in `data`: |S| |A|, or 0 for a stationary signal.
     stride: usize,
     data: Vec<f64>, // [H, S, A] or [S, A]
+}
+
+/// The stored form of a [`Signal`], which is checked as a given one is.
+#[derive(Deserialize)]
+#[serde(rename = "Signal")]
+struct StoredSignal {
+    shape: Shape,
+    stride: usize,
+    data: Vec<f64>,
+}
+
+impl TryFrom<StoredSignal> for Signal {
+    type Error = Error;
+
+    fn try_from(stored: StoredSignal) -> Result<Self> {
+        let (shape, stride) = (stored.shape, stored.stride);
+        if stride != 0 && stride != shape.pairs() {
+            return Err(Error::StoredState {
+                what: "a signal of a learner",
+            });
+        }
+        Self::labelled("a stored signal", &[], shape, stride, stored.data)
+    }
 }
 
 impl Signal {

@@ -89,12 +89,12 @@ def test_the_audit_finds_a_bonus_that_is_too_small():
 
 
 def test_the_audit_finds_estimates_that_no_noise_explains():
-    # The learner is told of another world first: rewards of 7, costs of -6, and nobody ever moves.
+    # The learner is told of another world first: rewards and costs of 1, and nobody ever moves.
     learner = cases.primal_dual(PAIR, 2000, bounded_observations=False)
     for number in range(800):
         states = [number // 2 % 2] * 2
         actions = cases.actions_of(learner.next_policy(), states)
-        learner.observe(states, actions, [7.0, 7.0], [-6.0, -6.0])
+        learner.observe(states, actions, [1.0, 1.0], [1.0, 1.0])
     run = cases.run_of(PAIR, learner, audit=True, episodes=100)
     for name in ("RewardDeviation", "CostDeviation", "TransitionDeviation", "TransitionBernstein"):
         assert run.audits[0][name].failed > 0, name

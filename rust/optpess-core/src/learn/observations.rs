@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confidence::constants::{confidence_radius, log_factor, noise_reach};
+use crate::confidence::constants::noise_reach;
 use crate::error::{ArrayIndex, Error, Interval, Result};
 use crate::learn::{AnyLearner, Learner};
 use crate::number::from_count;
@@ -168,27 +168,26 @@ impl ObservationRanges {
         })
     }
 
-    /// Refuses an episode after which an average of noise that may leave the ranges is farther from [0, 1] than its
-    /// confidence radius: the means do not lie in the ranges then, except with probability delta. Of several costs the
-    /// first is averaged. Stand-ins have the counts of the action they stand in for.
+    /// Refuses an episode after which an average of N observations whose noise may leave the ranges is farther from
+    /// [0, 1] than noise carries such an average: the mean does not lie in its range then. Of several costs the first is
+    /// averaged. Stand-ins have the counts of the action they stand in for.
     ///
-    /// Formula: the radius is sqrt(2 v Z / N) for the variance proxy v. Citation: \[Liu21\], Appendix A, where v = 1/2.
-    /// Deviation: other v.
+    /// Formula: the average of N observations has the variance proxy v / N, so it is [`noise_reach`] / sqrt(N) away at
+    /// most, except with probability exp(-49) each time; a single observation is refused where it is without this rule.
     pub(super) fn check_averages(&self, learner: &AnyLearner, seen: &Trajectory) -> Result<()> {
         let Some(proxy) = self.variance_proxy else {
             return Ok(());
         };
-        let (shape, terms) = (learner.shape(), learner.terms());
+        let shape = learner.shape();
         if seen.shape() != shape {
             return Ok(()); // which the learner refuses
         }
-        let log_factor = log_factor(shape, terms.num_episodes(), terms.failure_probability());
         let (rewards, costs) = learner.estimates().sums();
         for step in 0..shape.horizon() {
             let (state, action) = (seen.states()[step] as usize, seen.actions()[step] as usize);
             let row = step * shape.pairs() + shape.pair(state, action);
             let visits = from_count(learner.estimates().visits()[row] + 1);
-            let radius = (2.0 * proxy).sqrt() * confidence_radius(visits, log_factor);
+            let radius = noise_reach(proxy) / visits.sqrt();
             let sums = [
                 ("rewards", rewards[row] + seen.rewards()[step]),
                 ("costs", costs[row] + seen.costs()[step]),

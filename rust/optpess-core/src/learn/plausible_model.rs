@@ -53,6 +53,9 @@ impl PlausibleModel {
                 .iter()
                 .all(|list| list.len() == rows);
         check("the counts of a learner", fits)?;
+        let bounds = &self.upper_cost;
+        let signals = bounds.shape() == shape && !bounds.is_stationary();
+        check("the signals of a learner", signals)?;
         self.knowledge.check(shape, num_limits)
     }
 
@@ -142,7 +145,10 @@ impl PlausibleModel {
 
     fn check(&self, seen: &Trajectory) -> Result<()> {
         let shape = self.tally.shape();
-        self.tally.check(seen)?;
+        self.tally.check_costs(seen)?;
+        if seen.shape() == shape {
+            self.tally.check(seen)?;
+        }
         self.sets.check(seen)?;
         if self.knowledge.support.is_none() || seen.shape() != shape {
             return Ok(());
