@@ -224,7 +224,9 @@ impl<const N: usize> JointChoice<N> for NarrowedHeaviest<'_, N> {
             values,
             action,
         };
-        if !(f64::from(leader.second) > margin) {
+        // A margin that is not a number leaves nothing out.
+        let is_settled = f64::from(leader.second) > margin;
+        if !is_settled {
             let actions = self.shape.num_actions();
             // SAFETY: as above.
             let gaps = unsafe { self.gaps.write(place * actions..(place + 1) * actions) };
@@ -292,7 +294,7 @@ impl<const N: usize> NarrowedHeaviest<'_, N> {
                 let weight = self.heaviest.weigh(found);
                 gaps[place] = rounded_down(before - weight + entry_of_zero);
                 let better =
-                    weight > best.weight || (weight == best.weight && action < best.action);
+                    weight > best.weight || (weight >= best.weight && action < best.action);
                 second = second.max(select(better, best.weight, weight));
                 best.weight = select(better, weight, best.weight);
                 best.values = std::array::from_fn(|n| select(better, found[n], best.values[n]));
