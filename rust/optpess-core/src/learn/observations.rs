@@ -172,8 +172,8 @@ impl ObservationRanges {
     /// [0, 1] than noise carries such an average: the mean does not lie in its range then. Of several costs the first is
     /// averaged. Stand-ins have the counts of the action they stand in for.
     ///
-    /// Formula: the average of N observations has the variance proxy v / N, so it is [`noise_reach`] / sqrt(N) away at
-    /// most, except with probability exp(-49) each time; a single observation is refused where it is without this rule.
+    /// Formula: the average of N observations has the variance proxy v / N, so it is [`noise_reach`] of that away at most,
+    /// except with probability exp(-49) each time; a single observation is refused where it is without this rule.
     pub(super) fn check_averages(&self, learner: &AnyLearner, seen: &Trajectory) -> Result<()> {
         let Some(proxy) = self.variance_proxy else {
             return Ok(());
@@ -187,7 +187,7 @@ impl ObservationRanges {
             let (state, action) = (seen.states()[step] as usize, seen.actions()[step] as usize);
             let row = step * shape.pairs() + shape.pair(state, action);
             let visits = from_count(learner.estimates().visits()[row] + 1);
-            let radius = noise_reach(proxy) / visits.sqrt();
+            let radius = noise_reach(proxy / visits);
             let sums = [
                 ("rewards", rewards[row] + seen.rewards()[step]),
                 ("costs", costs[row] + seen.costs()[step]),
