@@ -39,7 +39,8 @@ mod progress;
 mod proposals;
 mod protocol;
 mod staged_rollout;
-pub(crate) mod stored;
+pub(crate) mod stopped_plan;
+mod stored;
 
 pub use any::AnyLearner;
 pub use baseline::{BaselineClaim, BaselineCost, LimitedBaseline, SafeBaseline};

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::actions::StandIns;
 use crate::certify::PolicyBounds;
 use crate::confidence::{Guarantee, SafetyMargin};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::learn::plausible_model::PlausibleModel;
 use crate::learn::portfolio::Portfolio;
 use crate::learn::proposals::Proposers;
@@ -36,12 +36,12 @@ pub struct OptPessMix {
     // What has been seen, and the sets that follow from it.
     pub(super) model: PlausibleModel,
     // The candidates, and who proposes them.
-    portfolio: Portfolio,
-    proposers: Proposers,
+    pub(super) portfolio: Portfolio,
+    pub(super) proposers: Proposers,
     // What is deployed.
     mixture: Mixture,
     coin: Coin,
-    plan_is_due: bool,
+    pub(super) plan_is_due: bool,
     weights_are_due: bool,
     pub(super) totals: Vec<f64>, // of the last episode
 }
@@ -71,22 +71,7 @@ impl OptPessMix {
     }
 
     /// New proposals from all that was seen; candidates that may enter the mixture are certified again.
-    ///
-    /// A plan from scratch that is stopped leaves everything as it was.
-    fn plan(&mut self) -> Result<()> {
-        let Some(beginning) = self.proposers.beginning() else {
-            return self.plan_on();
-        };
-        let portfolio = self.portfolio.clone();
-        let planned = self.plan_on();
-        if matches!(planned, Err(Error::Interrupted)) {
-            self.proposers.go_back(beginning);
-            self.portfolio = portfolio;
-        }
-        planned
-    }
-
-    fn plan_on(&mut self) -> Result<()> {
+    pub(super) fn plan(&mut self) -> Result<()> {
         self.model.refresh()?;
         let (safe_costs, limits) = (self.portfolio.bounds_of(0), self.baseline.limits().to_vec());
         let Some((tables, mut known)) = self.model.plan_from(&limits, &safe_costs) else {
@@ -127,12 +112,6 @@ impl OptPessMix {
         &self.baseline
     }
 
-    /// Whether the next episode needs a plan that takes long and may be stopped: it starts from scratch, so it can be
-    /// made again with the same result.
-    pub(crate) fn plans_from_scratch(&self) -> bool {
-        self.plan_is_due && self.proposers.start_from_scratch()
-    }
-
     /// Counts, plausible rows and mean costs, for audits.
     #[must_use]
     pub fn model(&self) -> &PlausibleModel {
@@ -144,7 +123,7 @@ impl Learner for OptPessMix {
     fn next_policy(&mut self) -> Result<Deployment> {
         self.model.experience.protocol.check_plan()?;
         if self.plan_is_due {
-            self.plan()?;
+            self.plan_or_go_back()?;
         }
         if self.plan_is_due || self.weights_are_due {
             self.deploy()?;
