@@ -39,8 +39,8 @@ mod progress;
 mod proposals;
 mod protocol;
 mod staged_rollout;
-pub(crate) mod stopped_plan;
-mod stored;
+mod stopped_plan;
+pub(crate) mod stored;
 
 pub use any::AnyLearner;
 pub use baseline::{BaselineClaim, BaselineCost, LimitedBaseline, SafeBaseline};
