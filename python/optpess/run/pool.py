@@ -6,15 +6,19 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection
+from typing import ParamSpec, TypeVar
 
 from optpess.checks import described
 from optpess.exceptions import InvalidInputError, OptPessError
 
 __all__ = ["cores", "pool_of"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def cores() -> int:
@@ -35,7 +39,7 @@ def pool_of(executor: object) -> Iterator[Executor]:
             )
         others = multiprocessing.active_children()
         # Not by fork: threads of the solver would be missing in the child.
-        pool = ProcessPoolExecutor(
+        pool = _Workers(
             cores(), mp_context=multiprocessing.get_context("spawn"), initializer=_depend_on_parent
         )
         try:
@@ -60,11 +64,27 @@ def pool_of(executor: object) -> Iterator[Executor]:
         )
 
 
+class _Workers(ProcessPoolExecutor):
+    """A pool whose processes get no Ctrl-C from the beginning: they inherit that it is blocked."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Submits a task; a process may be started for it."""
+        if not hasattr(signal, "pthread_sigmask"):
+            return super().submit(fn, *args, **kwargs)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(fn, *args, **kwargs)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _depend_on_parent() -> None:
     """Leaves it to the parent to end this process: Ctrl-C reaches all processes of a terminal. If the
     parent dies, whatever killed it, this process ends, too.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
