@@ -284,7 +284,7 @@ def test_runs_of_a_study_that_fail_are_listed_and_the_exit_code_says_so(folder, 
 
     module = sys.modules["optpess.study.sweep"]  # the function of that name hides it
     monkeypatch.setattr(module, "execute", fail)
-    pool = "optpess.run.pool.ProcessPoolExecutor"
+    pool = "optpess.run.pool._Workers"
     monkeypatch.setattr(pool, lambda *_, **__: ThreadPoolExecutor(1))
     answer = call("sweep", "study.toml", "--quiet")
     assert answer.code == 1
